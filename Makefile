@@ -1,0 +1,53 @@
+# make demo: convert, check and run the example model.   make test: everything a change must pass.
+# make native-test: the C++ tests under address and undefined-behaviour sanitizers.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+NATIVE := pyproject.toml CMakeLists.txt $(shell find kernels -type f -name '*.?pp' -o -type f -name '*.inc' 2>/dev/null)
+DEMO := build/demo
+
+.PHONY: demo test native-test lint types clean
+
+demo: $(VENV)/.run
+	mkdir -p $(DEMO)
+	$(BIN)/pulse convert models/enc.onnx --pulse 4 -o $(DEMO)/enc.pulse4.onnx
+	$(BIN)/pulse check models/enc.onnx --pulse 4
+	$(BIN)/python examples/make_input.py models/enc.onnx $(DEMO)/in.npz 200
+	$(BIN)/pulse run $(DEMO)/enc.pulse4.onnx $(DEMO)/in.npz $(DEMO)/out.npz
+
+# pytest goes last: its closing line is the verdict.
+test: lint types
+	$(BIN)/pytest -q -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+# costmodel/ is installed as pulse.costmodel, so types are checked on a tree of links laid out as installed.
+types: $(VENV)/.dev
+	rm -rf build/types && mkdir -p build/types
+	cp -rs $(CURDIR)/pulse build/types/pulse
+	cp -rs $(CURDIR)/costmodel build/types/pulse/costmodel
+	cd build/types && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p pulse
+
+native-test: $(VENV)/.dev
+	$(BIN)/cmake -S . -B build/native-test -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPULSE_SANITIZE=ON
+	$(BIN)/cmake --build build/native-test
+	$(BIN)/ctest --test-dir build/native-test --output-on-failure
+
+# The stamps name what they were made from: the environment is installed anew when native sources or pyproject.toml change.
+$(VENV)/.base:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "pulse needs Python 3.11 or newer: set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check scikit-build-core nanobind cmake ninja
+	touch $@
+
+$(VENV)/.run: $(VENV)/.base $(NATIVE)
+	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf build $(VENV)
