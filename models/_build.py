@@ -54,6 +54,8 @@ class Net:
 
     def weight(self, name: str, value: np.ndarray) -> str:
         full = ".".join([*self._scopes, name])
+        if full in self.weights:
+            raise ValueError(f"weight named twice: {full}")
         self.weights[full] = np.ascontiguousarray(value, np.float32)
         return full
 
