@@ -1,0 +1,66 @@
+"""Tables and JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import click
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as JSON: fractions as "p/q", numbers that JSON lacks (NaN, infinities) as null."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; numbers are flush right. Long cells wrap, nothing is cut off."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    listed = [[_cell(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = bool(listed) and all(_is_number(row[index]) for row in listed)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in listed:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:  # a pipe has no width: let each row have its line
+        console.width = 1000
+    console.print(table)
+
+
+def shape_text(shape: Iterable[int | str]) -> str:
+    """`[1, 1, 4, 32]`, as error messages write shapes."""
+    return "[" + ", ".join(str(dim) for dim in shape) + "]"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if hasattr(value, "item"):  # numpy scalars
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace(",", "").replace("–", "0").lstrip("-").isdigit()
