@@ -125,13 +125,15 @@ class Net:
         return self.op("Add", self.flatten_from(y, 2), self.draw("bias", [fan_out], 0.3))
 
     def gru(self, x: str, size_in: int, size: int, out: str = "") -> str:
-        """Batch-first GRU over `[B,T,size_in]`, with an initial state of zeros built from the input's shape."""
-        one = self.const([1])
-        h0_shape = self.op("Concat", one, self.dim(x, 0), self.const([size]), axis=0)
-        h0 = self.op("ConstantOfShape", h0_shape, value=_zero(TensorProto.FLOAT))
+        """Batch-first GRU over `[B,T,size_in]` with drawn weights."""
         w = self.draw("weight_ih", [1, 3 * size, size_in], 1 / size_in**0.5)
         r = self.draw("weight_hh", [1, 3 * size, size], 0.7 / size**0.5)
-        b = self.draw("bias", [1, 6 * size], 0.2)
+        return self.gru_with(x, w, r, self.draw("bias", [1, 6 * size], 0.2), size, out)
+
+    def gru_with(self, x: str, w: str, r: str, b: str, size: int, out: str = "") -> str:
+        """Batch-first GRU with given weights, and an initial state of zeros built from the input's shape."""
+        h0_shape = self.op("Concat", self.const([1]), self.dim(x, 0), self.const([size]), axis=0)
+        h0 = self.op("ConstantOfShape", h0_shape, value=_zero(TensorProto.FLOAT))
         major = self.op("Transpose", x, perm=[1, 0, 2])
         y = self.op("GRU", major, w, r, b, "", h0, hidden_size=size, linear_before_reset=1)
         y = self.axes_op("Squeeze", y, [1])

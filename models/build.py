@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("enc", "kws_tcn", "unet", "fsmn", "lookahead")
+NAMES = ("enc", "kws_tcn", "unet", "fsmn", "lookahead", "spectral_gate")
 
 
 def build(name: str) -> onnx.ModelProto:
