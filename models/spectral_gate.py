@@ -3,9 +3,10 @@
 Speech at 16 kHz, full scale 1. Frames of 20 ms every 10 ms, root-Hann windows on both sides, so that a gain of 1 gives
 the input back. A sample leaves once the second frame over it is complete: 20 ms of latency in all.
 
-The noise floor of a band is a GRU cell with hand-made weights: it takes the band's log power `x` as candidate and
-keeps its state `n` with the gate `sigmoid(slope·(x − n) + hold)`. Far above the floor (speech) it hardly moves, near it it
-averages over 200 ms, below it it follows at once. It begins at 0, full scale, and so takes the first frame as noise.
+The noise floor of a band is a GRU cell with hand-made weights: the band's log power `x` is its candidate, and it
+keeps its state `n` with the gate `sigmoid(slope·(x − n) + hold)`. Far above the floor, in speech, it hardly moves;
+near the floor it averages over 200 ms; below, it follows at once. It begins at 0, full scale, and so takes the first
+frame for noise.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from models._build import Net
 SIZE, HOP = 320, 160
 BINS = SIZE // 2 + 1
 BIN_HZ = 16000 / SIZE
-EPS = 1e-10
+EPS = 1e-8
+"""Power of the least floor, -80 dB: after digital silence a real floor is found again in seconds."""
 KAPPA = 0.005
-"""Log power is scaled by this before the GRU, to stay where tanh is the identity (to 0.1 nat at -100 dB)."""
+"""Log power is scaled by this before the GRU, to stay where tanh is the identity (within 0.06 nat)."""
 SLOPE, HOLD = 0.5, 3.0
 STEEPNESS, THRESHOLD, MOST = 1.2, 2.25, 6.0
 """The gain is a sigmoid of the smoothed log SNR in nats, cut at MOST: a Wiener gain with over-subtraction."""
