@@ -17,6 +17,10 @@ from pulse import __version__
 from pulse.cli.failures import PIPE_CLOSED, guarded
 
 COMMANDS: dict[str, str] = {
+    "convert": "Turn a full-signal model into its streaming form.",
+    "inspect": "Show rates, delays, costs, and what would stop a model from streaming.",
+    "check": "Compare the stream with the full-signal model.",
+    "run": "Send a recording through a model, a few frames at a time.",
     "explain": "Say what a diagnostic means and what to do.",
 }
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import click
+
+GAP = "–"
 
 
 def print_json(value: Any) -> None:
@@ -23,9 +26,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
 
     listed = [[_cell(cell) for cell in row] for row in rows]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
-        numeric = bool(listed) and all(_is_number(row[index]) for row in listed)
+        numeric = _numeric([row[index] for row in listed])
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in listed:
         table.add_row(*row)
@@ -56,11 +59,13 @@ def _plain(value: Any) -> Any:
 
 def _cell(value: Any) -> str:
     if value is None:
-        return "–"
+        return GAP
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).replace(",", "").replace("–", "0").lstrip("-").isdigit()
+def _numeric(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers (fractions such as 1/2 included) and gaps only."""
+    known = [cell for cell in cells if cell != GAP]
+    return bool(known) and all(re.fullmatch(r"-?[\d.,]+(e[+-]?\d+|/\d+)?|inf|nan", cell) for cell in known)

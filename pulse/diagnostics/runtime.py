@@ -72,7 +72,7 @@ ENTRIES = (
         what="the engine is not installed",
         why="ONNX Runtime is an optional extra; the native engine is built with the package.",
         example='model.stream(engine="onnxruntime")      # in an environment without it',
-        remedy='`pip install "pulse-onnx[ort]"`, or take another engine: `--engine reference` is always there.',
+        remedy="`pip install onnxruntime`, or take another engine: `--engine reference` is always there.",
     ),
     Diagnostic(
         "engine-unknown",

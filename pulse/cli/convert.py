@@ -1,0 +1,147 @@
+"""`pulse convert MODEL --pulse N|dynamic`: a full-signal model becomes a streaming one."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulse.cli import options
+from pulse.cli.output import print_json, print_table, shape_text
+from pulse.errors import PulseError
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
+
+
+@click.command("convert")
+@options.model_argument
+@click.option(
+    "--pulse",
+    "width",
+    required=True,
+    type=options.Width(),
+    metavar="N|dynamic",
+    help="Source frames per call, or dynamic.",
+)
+@click.option("-o", "--output", type=click.Path(), help="Where to write. [default: STEM.pulseN.onnx beside MODEL]")
+@options.source_options
+@click.option("--length-multiple-of", type=click.IntRange(1), metavar="N", help="Promise that signals are that long.")
+@click.option("--no-check", is_flag=True, help="Skip the comparison with the full-signal model.")
+@click.option("--flat", is_flag=True, help="Inline the functions, for runtimes without them (tract, OpenVINO).")
+@options.frame_options
+@options.json_option
+def command(
+    model: str,
+    width: int | str,
+    output: str | None,
+    inputs: tuple[str, ...],
+    outputs: list[str] | None,
+    length_multiple_of: int | None,
+    no_check: bool,
+    flat: bool,
+    frame_ms: float | None,
+    rate: int | None,
+    hop: int | None,
+    as_json: bool,
+) -> None:
+    """Turn the full-signal MODEL into its streaming form, some source frames at a time.
+
+    The stream is compared with the full-signal model on random signals before anything is written.
+    """
+    frame = options.milliseconds(frame_ms, rate, hop)
+    target = Path(output) if output else default_output(Path(model), width)
+    if target.exists() and Path(model).exists() and os.path.samefile(target, model):
+        raise PulseError("output-unwritable", node=str(target), found="it is the source model")
+    from pulse.model import convert
+
+    pulsed = convert(
+        model,
+        pulse=width,
+        inputs=options.input_shapes(inputs),
+        outputs=outputs,
+        length_multiple_of=length_multiple_of,
+    )
+    checked = None if no_check else verified(pulsed)
+    pulsed.save(target, flat=flat)
+    if as_json:
+        print_json(summary(pulsed, target, frame, checked))
+    else:
+        print_summary(pulsed, target, frame, checked)
+
+
+def default_output(source: Path, width: int | str) -> Path:
+    """`enc.pulse4.onnx` or `enc.pulsedyn.onnx` beside `enc.onnx`."""
+    return source.with_name(f"{source.stem}.pulse{'dyn' if width == 'dynamic' else width}.onnx")
+
+
+def verified(pulsed: PulsedModel) -> dict[str, Any]:
+    """The result of the check; raises PulseError `mismatch` if the stream differs from the full-signal model."""
+    from pulse.check import check
+
+    result = check(pulsed)
+    for row in result["widths"]:
+        if not row["ok"]:
+            raise PulseError(
+                "mismatch",
+                node=row["first_bad_node"] or "",
+                required="the frames of the full-signal model",
+                found=f"an error of {row['max_error']:.3g} at pulse {row['pulse']}",
+            )
+    return result
+
+
+def summary(pulsed: PulsedModel, target: Path, frame: float | None, checked: dict[str, Any] | None) -> dict[str, Any]:
+    """What was made, for `--json`."""
+
+    def port(item: Any) -> dict[str, Any]:
+        return {
+            "name": item.name,
+            "shape": list(item.shape),
+            "axis": item.axis,
+            "rate": item.rate,
+            "delay": item.delay,
+            "delay_ms": options.delay_ms(item.delay, item.rate, frame),
+        }
+
+    return {
+        "output": str(target),
+        "pulse": pulsed.pulse,
+        "symbol": pulsed.symbol,
+        "granularity": pulsed.granularity,
+        "inputs": [port(item) for item in pulsed.inputs],
+        "outputs": [port(item) for item in pulsed.outputs],
+        "states": len(pulsed.states),
+        "state_bytes": state_bytes(pulsed),
+        "warnings": [str(warning) for warning in pulsed.warnings],
+        "check": checked,
+    }
+
+
+def print_summary(pulsed: PulsedModel, target: Path, frame: float | None, checked: dict[str, Any] | None) -> None:
+    """What was made, for people."""
+    made = summary(pulsed, target, frame, checked)
+    columns = ["", "name", "shape", "axis", "rate", "delay", *(["delay ms"] if frame else [])]
+    rows = [
+        [kind, port["name"], shape_text(port["shape"]), port["axis"], port["rate"], port["delay"], port["delay_ms"]]
+        for kind, ports in (("in", made["inputs"]), ("out", made["outputs"]))
+        for port in ports
+    ]
+    print_table(columns, [row[: len(columns)] for row in rows])
+    grain = pulsed.granularity
+    click.echo(f"states: {made['states']}, {made['state_bytes']:,} bytes")
+    click.echo(f"legal widths: {'any' if grain == 1 else f'multiples of {grain}'}")
+    if checked:
+        worst = max((row["max_error"] for row in checked["widths"]), default=0.0)
+        click.echo(f"checked: equal to the full-signal model, largest error {worst:.2g}")
+    click.echo(f"written: {target}")
+
+
+def state_bytes(pulsed: PulsedModel) -> int:
+    """Bytes that one stream keeps between calls."""
+    import numpy as np
+
+    return sum(math.prod(state.shape) * np.dtype(state.dtype).itemsize for state in pulsed.states)

@@ -1,0 +1,128 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import click
+
+from pulse.errors import PulseError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Width(click.ParamType):
+    """A pulse width: a whole number of source frames above 0, or `dynamic`."""
+
+    name = "N|dynamic"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "dynamic" or isinstance(value, int):
+            return value  # type: ignore[no-any-return]
+        if not str(value).isdecimal() or int(value) == 0:
+            self.fail(f"{value!r} is neither a whole number of frames above 0 nor `dynamic`.", param, ctx)
+        return int(value)
+
+
+class Widths(click.ParamType):
+    """Several pulse widths, separated by commas."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int | str]:
+        if isinstance(value, list):
+            return value
+        return [Width().convert(part.strip(), param, ctx) for part in value.split(",")]
+
+
+class Names(click.ParamType):
+    """Names separated by commas."""
+
+    name = "NAME,NAME,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        if isinstance(value, list):
+            return value
+        names = [part.strip() for part in value.split(",")]
+        if not all(names):
+            self.fail(f"{value!r} has an empty name in it.", param, ctx)
+        return names
+
+
+def input_shapes(values: Iterable[str]) -> dict[str, str] | None:
+    """`("x=1,1,S,32", ...)` as `{"x": "1,1,S,32", ...}`; None where nothing was given."""
+    shapes: dict[str, str] = {}
+    for value in values:
+        name, equals, shape = value.rpartition("=")  # exporters put `=` into names, never into shapes
+        if not equals or not name or not shape:
+            raise PulseError("bad-input-spec", node=f"--input {value}", required="NAME=D1,D2,...", found=value)
+        if name in shapes:
+            raise PulseError("bad-input-spec", node=f"--input {value}", required="one shape per input", found="two")
+        shapes[name] = shape
+    return shapes or None
+
+
+def milliseconds(frame_ms: float | None, rate: int | None, hop: int | None) -> float | None:
+    """Milliseconds of one source frame, from the values of `frame_options`; None where unknown."""
+    if frame_ms is not None and rate is not None:
+        raise click.UsageError("Give --frame-ms or --rate, not both.")
+    if hop is not None and rate is None:
+        raise click.UsageError("--hop needs --rate.")
+    return frame_ms if rate is None else 1000 * (hop or 1) / rate
+
+
+def delay_ms(delay: int | None, rate: Fraction | None, frame: float | None) -> float | None:
+    """Milliseconds by which a stream of `rate` frames per source frame lags, its delay being in its own frames."""
+    if delay is None or rate is None or frame is None:
+        return None
+    return float(delay / rate) * frame
+
+
+def model_argument(command: Command) -> Command:
+    """MODEL: a source model or a pulsed one."""
+    return click.argument("model", type=click.Path())(command)
+
+
+def source_options(command: Command) -> Command:
+    """`--input` and `--outputs`: how the source model is to be read."""
+    for option in (
+        click.option(
+            "--outputs", type=Names(), help="Keep these outputs only, and what they need; names separated by commas."
+        ),
+        click.option(
+            "--input",
+            "inputs",
+            multiple=True,
+            metavar="NAME=SHAPE",
+            help="Shape of an input, S being the stream axis, e.g. x=1,1,S,32. Once per input.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def frame_options(command: Command) -> Command:
+    """`--frame-ms`, `--rate`, `--hop`: how long a source frame lasts."""
+    for option in (
+        click.option("--hop", type=click.IntRange(1), help="Samples per source frame, with --rate. [default: 1]"),
+        click.option("--rate", type=click.IntRange(1), help="Samples per second, to give delays in ms."),
+        click.option(
+            "--frame-ms", type=click.FloatRange(0, min_open=True), help="Milliseconds per source frame, likewise."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def engine_option(command: Command) -> Command:
+    """`--engine`: what runs the model."""
+    return click.option(
+        "--engine", metavar="NAME", help="native, onnxruntime or reference. [default: the first that covers the model]"
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`: data for programs in place of tables."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")(command)
