@@ -1,0 +1,147 @@
+// Family mmm: lanes along m on packed panels, NR columns of B broadcast per tile.
+#pragma once
+#include "isa/act.hpp"
+#include "isa/tile.hpp"
+
+namespace pulse::PULSE_NS {
+
+// Where a tile's sums start when it is not simply the bias of a full panel: t[j][i] = bias + what C holds.
+static __attribute__((noinline, unused)) void gather(const Product& p, float* t, int64_t mr, int64_t nr, int64_t row,
+                                                     int64_t rows, int64_t col) {
+    for (int64_t j = 0; j < nr; j++)
+        for (int64_t i = 0; i < mr; i++) {
+            float v = 0.0f;
+            if (i < rows) {
+                if (p.bias) v = p.bias[row + i];
+                if (p.accumulate) v += p.c[(row + i) * p.cm + (col + j) * p.cn];
+            }
+            t[j * mr + i] = v;
+        }
+}
+
+// Activates a spilled tile t[j][i] and writes its rows x nr corner to C, by 4 x 4 transposes where rows of C are contiguous.
+static __attribute__((noinline, unused)) void scatter(const Product& p, float* t, int64_t mr, int64_t nr, int64_t row,
+                                                      int64_t rows, int64_t col) {
+    if (p.act != Act::none)
+        for (int64_t j = 0; j < nr; j++)
+            activate_span(t + j * mr, rows, p.act, p.act == Act::prelu ? p.slope + row : &p.alpha, p.act == Act::prelu);
+    float* c = p.c + row * p.cm + col * p.cn;
+    int64_t j = 0;
+    if (p.cm == 1) {
+        for (; j < nr; j++) memcpy(c + j * p.cn, t + j * mr, rows * sizeof(float));
+    } else if (p.cn == 1) {
+        for (; j + 4 <= nr; j += 4) {
+            const float* s = t + j * mr;
+            int64_t i = 0;
+            for (; i + 4 <= rows; i += 4) {
+                typedef Vec<4>::T V4;
+                const V4 x0 = load<4>(s + i), x1 = load<4>(s + mr + i), x2 = load<4>(s + 2 * mr + i),
+                         x3 = load<4>(s + 3 * mr + i);
+                const V4 a = __builtin_shufflevector(x0, x1, 0, 4, 1, 5), b = __builtin_shufflevector(x2, x3, 0, 4, 1, 5);
+                const V4 d = __builtin_shufflevector(x0, x1, 2, 6, 3, 7), e = __builtin_shufflevector(x2, x3, 2, 6, 3, 7);
+                store<4>(c + i * p.cm + j, __builtin_shufflevector(a, b, 0, 1, 4, 5));
+                store<4>(c + (i + 1) * p.cm + j, __builtin_shufflevector(a, b, 2, 3, 6, 7));
+                store<4>(c + (i + 2) * p.cm + j, __builtin_shufflevector(d, e, 0, 1, 4, 5));
+                store<4>(c + (i + 3) * p.cm + j, __builtin_shufflevector(d, e, 2, 3, 6, 7));
+            }
+            for (; i < rows; i++)
+                for (int64_t q = 0; q < 4; q++) c[i * p.cm + j + q] = s[q * mr + i];
+        }
+    }
+    for (; j < nr; j++)
+        for (int64_t i = 0; i < rows; i++) c[i * p.cm + j * p.cn] = t[j * mr + i];
+}
+
+// How a product addresses B: one branch per tile chooses the loop, so that all four share a tile's start and end.
+enum class Walk { unit, strided, offset_unit, offset_strided };
+
+template <int MV, int NR, int KS>
+PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
+    constexpr int MR = MV * VL;
+    const bool full = rows >= MR;
+    V acc[KS][NR][MV];
+    PULSE_UNROLL for (int s = 1; s < KS; s++) {
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s][j][i] = V{};
+        }
+    }
+    if (full && !p.accumulate) {
+        PULSE_UNROLL for (int i = 0; i < MV; i++) {
+            const V start = p.bias ? load(p.bias + row + i * VL) : V{};
+            PULSE_UNROLL for (int j = 0; j < NR; j++) acc[0][j][i] = start;
+        }
+    } else {
+        float t[NR * MR];
+        gather(p, t, MR, NR, row, full ? MR : rows, col);
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = load(t + j * MR + i * VL);
+        }
+    }
+    const float* b = p.b + col * p.bn;
+    // A tile of one column never looks at the column stride.
+    if (NR > 1 && walk == Walk::unit)
+        tile<MV, NR, KS, false, true>(acc, a, b, nullptr, p.ldb, 1, p.k);
+    else if (NR > 1 && walk == Walk::offset_unit)
+        tile<MV, NR, KS, true, true>(acc, a, b, p.off, 0, 1, p.k);
+    else if (walk == Walk::unit || walk == Walk::strided)
+        tile<MV, NR, KS, false, false>(acc, a, b, nullptr, p.ldb, p.bn, p.k);
+    else
+        tile<MV, NR, KS, true, false>(acc, a, b, p.off, 0, p.bn, p.k);
+    PULSE_UNROLL for (int s = 1; s < KS; s++) {
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] += acc[s][j][i];
+        }
+    }
+    if (full && p.cm == 1 && p.act <= Act::relu) {
+        float* c = p.c + row + col * p.cn;
+        if (p.act == Act::relu) {
+            PULSE_UNROLL for (int j = 0; j < NR; j++) {
+                PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = at_least(acc[0][j][i], V{});
+            }
+        }
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            PULSE_UNROLL for (int i = 0; i < MV; i++) store(c + j * p.cn + i * VL, acc[0][j][i]);
+        }
+    } else {
+        float t[NR * MR];
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            PULSE_UNROLL for (int i = 0; i < MV; i++) store(t + j * MR + i * VL, acc[0][j][i]);
+        }
+        scatter(p, t, MR, NR, row, full ? MR : rows, col);
+    }
+}
+
+// Columns that do not fill a tile are finished by smaller tiles of the same panel height, exact and shared by all kernels.
+template <int MV, int NR>
+static __attribute__((noinline)) void small_cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows,
+                                                 int64_t col) {
+    cell<MV, NR, 1>(p, walk, a, row, rows, col);
+}
+constexpr int smaller(int nr) { return nr > 8 ? 8 : nr > 4 ? 4 : nr - 1; }
+
+template <int MV, int NR>
+PULSE_INLINE void remainder(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
+    if constexpr (NR > 0) {
+        if (p.n - col >= NR) {
+            small_cell<MV, NR>(p, walk, a, row, rows, col);
+            col += NR;
+        }
+        if (col < p.n) remainder<MV, smaller(NR)>(p, walk, a, row, rows, col);
+    }
+}
+
+template <int MR, int NR, int KS>
+static void mmm(const Product& p) {
+    static_assert(MR % VL == 0, "panels are whole vectors high");
+    constexpr int MV = MR / VL;
+    const Walk walk = p.off ? (p.bn == 1 ? Walk::offset_unit : Walk::offset_strided)
+                            : (p.bn == 1 ? Walk::unit : Walk::strided);
+    const float* a = static_cast<const float*>(p.a);
+    for (int64_t row = 0; row < p.m; row += MR, a += MR * p.k) {
+        int64_t col = 0;
+        for (; col + NR <= p.n; col += NR) cell<MV, NR, KS>(p, walk, a, row, p.m - row, col);
+        if (col < p.n) remainder<MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
+    }
+}
+
+}  // namespace pulse::PULSE_NS

@@ -1,0 +1,54 @@
+// The inner loops, free of any policy about where results go, so that fused steps (a GRU's gates) can use them too.
+#pragma once
+#include "isa/vec.hpp"
+
+namespace pulse::PULSE_NS {
+
+// acc[s][j][i] += panel of A (k-major, MV vectors high) times NR columns of B, lanes along m; row l of A goes to
+// accumulator l % KS. B(l, j) = b[(OFF ? off[l] : l * ldb) + j * (UNIT ? 1 : bn)].
+template <int MV, int NR, int KS, bool OFF, bool UNIT>
+PULSE_INLINE void tile(V (&acc)[KS][NR][MV], const float* a, const float* b, const int32_t* off, int64_t ldb, int64_t bn,
+                       int64_t k) {
+    const float* column[NR];
+    PULSE_UNROLL for (int j = 0; j < NR; j++) column[j] = UNIT ? b + j : b + j * bn;
+    int64_t row = 0;
+    auto step = [&](int64_t l, int s) __attribute__((always_inline)) {
+        if constexpr (OFF) row = off[l];
+        V av[MV];
+        PULSE_UNROLL for (int i = 0; i < MV; i++) {
+            av[i] = load(a + i * VL);
+            if constexpr (NR > 1 && MV > 1 && KS * NR * MV + MV + 1 + SLACK <= REGISTERS) PULSE_PIN(av[i]);
+        }
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            const V x = broadcast(column[j][row]);
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s][j][i] += av[i] * x;
+        }
+        a += MV * VL;
+        if constexpr (!OFF) row += ldb;
+    };
+    int64_t l = 0;
+    for (; l + KS <= k; l += KS) {
+        PULSE_UNROLL for (int s = 0; s < KS; s++) step(l + s, s);
+    }
+    if constexpr (KS > 1)
+        for (; l < k; l++) step(l, 0);
+}
+
+// acc[r][v] += R rows of A (k-major panel, broadcast) times NV vectors of W columns of B, lanes along n.
+template <int R, int NV, int W, bool OFF>
+PULSE_INLINE void lanes(typename Vec<W>::T (&acc)[R][NV], const float* a, const float* b, const int32_t* off, int64_t ldb,
+                        int64_t k) {
+    const float* row = b;
+    for (int64_t l = 0; l < k; l++) {
+        if constexpr (OFF) row = b + off[l];
+        typename Vec<W>::T x[NV];
+        PULSE_UNROLL for (int v = 0; v < NV; v++) x[v] = load<W>(row + v * W);
+        PULSE_UNROLL for (int r = 0; r < R; r++) {
+            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] += a[r] * x[v];
+        }
+        a += R;
+        if constexpr (!OFF) row += ldb;
+    }
+}
+
+}  // namespace pulse::PULSE_NS
