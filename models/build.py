@@ -16,11 +16,12 @@ def build(name: str) -> onnx.ModelProto:
     """The model `name`, built from its seeds; the same bytes every time."""
     if str(HERE.parent) not in sys.path:
         sys.path.insert(0, str(HERE.parent))
-    return importlib.import_module(f"models.{name}").build()
+    model: onnx.ModelProto = importlib.import_module(f"models.{name}").build()
+    return model
 
 
 def serialise(model: onnx.ModelProto) -> bytes:
-    return model.SerializeToString(deterministic=True)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def main(names: list[str]) -> int:

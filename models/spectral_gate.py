@@ -11,6 +11,8 @@ frame for noise.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 
@@ -90,7 +92,7 @@ def build() -> onnx.ModelProto:
     net = Net("spectral_gate", opset=17)
     wave = net.input("wave", [1, 1, "S"])
     bank = net.weight("basis", basis())
-    sliding = {"kernel_shape": [SIZE], "strides": [HOP], "dilations": [1], "group": 1}
+    sliding: dict[str, Any] = {"kernel_shape": [SIZE], "strides": [HOP], "dilations": [1], "group": 1}
     with net.scope("analysis"):
         padded = net.pad(wave, [HOP, SIZE - 1], rank=3)
         spec = net.op("Conv", padded, bank, pads=[0, 0], **sliding)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 
 from models._build import Net
@@ -24,7 +26,7 @@ def prelu(net: Net, x: str, channels: int) -> str:
 def up(net: Net, x: str, cin: int, cout: int) -> str:
     """ConvTranspose doubling the length; every output sample is met by KERNEL/STRIDE taps."""
     w = net.draw("weight", [cin, cout, KERNEL], (STRIDE / (cin * KERNEL)) ** 0.5)
-    attrs = {"dilations": [1], "group": 1, "kernel_shape": [KERNEL], "pads": [1, 1], "strides": [STRIDE]}
+    attrs: dict[str, Any] = {"dilations": [1], "group": 1, "kernel_shape": [KERNEL], "pads": [1, 1], "strides": [STRIDE]}
     return net.op("ConvTranspose", x, w, net.draw("bias", [cout], 0.2), **attrs)
 
 
