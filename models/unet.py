@@ -26,8 +26,8 @@ def prelu(net: Net, x: str, channels: int) -> str:
 def up(net: Net, x: str, cin: int, cout: int) -> str:
     """ConvTranspose doubling the length; every output sample is met by KERNEL/STRIDE taps."""
     w = net.draw("weight", [cin, cout, KERNEL], (STRIDE / (cin * KERNEL)) ** 0.5)
-    attrs: dict[str, Any] = {"dilations": [1], "group": 1, "kernel_shape": [KERNEL], "pads": [1, 1], "strides": [STRIDE]}
-    return net.op("ConvTranspose", x, w, net.draw("bias", [cout], 0.2), **attrs)
+    attrs: dict[str, Any] = {"dilations": [1], "kernel_shape": [KERNEL], "pads": [1, 1], "strides": [STRIDE]}
+    return net.op("ConvTranspose", x, w, net.draw("bias", [cout], 0.2), group=1, **attrs)
 
 
 def build() -> onnx.ModelProto:
