@@ -54,7 +54,7 @@ def path_of(name: str) -> Path:
     return ROOT / "models" / f"{name}.onnx"
 
 
-def session(model: onnx.ModelProto) -> Any:
+def ort_model(model: onnx.ModelProto) -> Any:
     ort = pytest.importorskip("onnxruntime")
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -63,7 +63,7 @@ def session(model: onnx.ModelProto) -> Any:
 
 
 def run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    runner = session(model)
+    runner = ort_model(model)
     return dict(zip([out.name for out in runner.get_outputs()], runner.run(None, feeds), strict=True))
 
 
