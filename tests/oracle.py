@@ -1,0 +1,331 @@
+"""The one oracle of every streaming test: the stream against the full-signal model.
+
+`assert_streams` checks, for every chunking, that the stream's output with its tail is what the full-signal model gives,
+that frames leave on schedule and that the declared delays are the least possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx.reference import ReferenceEvaluator
+
+import pulse
+
+Arrays = dict[str, np.ndarray]
+KINDS = {
+    "tensor(float)": "f4",
+    "tensor(double)": "f8",
+    "tensor(int64)": "i8",
+    "tensor(int32)": "i4",
+    "tensor(bool)": "?",
+}
+
+
+class Full:
+    """A full-signal model in ONNX Runtime: one thread, optimisations off (some fusions reject valid graphs)."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        self.model = model
+        self.session = ort.InferenceSession(model.SerializeToString(), options)
+        self.dtypes = {i.name: KINDS[i.type] for i in self.session.get_inputs()}
+
+    def __call__(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        names = [o.name for o in self.session.get_outputs()]
+        return dict(zip(names, self.session.run(None, dict(feeds)), strict=True))
+
+    def reference(self, feeds: Mapping[str, np.ndarray]) -> Arrays | None:
+        """The same by onnx.reference, None where it cannot."""
+        try:
+            evaluator = ReferenceEvaluator(self.model)
+            with np.errstate(all="ignore"):
+                return dict(zip(evaluator.output_names, evaluator.run(None, dict(feeds)), strict=True))
+        except Exception:  # its ops raise whatever numpy raises
+            return None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pulsed model with what is needed to feed it and its source."""
+
+    full: Full
+    pulsed: Any  # pulse.PulsedModel
+
+    def signal(self, length: int, rng: np.random.Generator, scale: float = 1.0) -> Arrays:
+        """Random streaming inputs for `length` source frames."""
+        return {i.name: self._array(i, _frames(i.rate, length), rng, scale) for i in self.streaming}
+
+    def sides(self, rng: np.random.Generator) -> Arrays:
+        """Random inputs that have no stream axis."""
+        return {i.name: self._array(i, 0, rng, 1.0) for i in self.pulsed.inputs if i.axis is None}
+
+    @property
+    def streaming(self) -> list[Any]:
+        return [i for i in self.pulsed.inputs if i.axis is not None]
+
+    def _array(self, port: Any, frames: int, rng: np.random.Generator, scale: float) -> np.ndarray:
+        shape = [frames if axis == port.axis else int(dim) for axis, dim in enumerate(port.shape)]
+        array = scale * rng.standard_normal(shape)
+        dtype = self.full.dtypes[port.name]
+        return (array * 3).astype(dtype) if dtype[0] in "i?" else array.astype(dtype)
+
+    def cut(self, feeds: Mapping[str, np.ndarray], start: int, stop: int) -> Arrays:
+        """Source frames [start, stop) of the streaming inputs."""
+        return {
+            i.name: _take(feeds[i.name], i.axis, _frames(i.rate, start), _frames(i.rate, stop)) for i in self.streaming
+        }
+
+
+def _frames(rate: Fraction, n: int) -> int:
+    return int(rate * n)
+
+
+def _take(array: np.ndarray, axis: int, start: int, stop: int | None = None) -> np.ndarray:
+    return array[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def chunkings(length: int, rng: np.random.Generator, count: int) -> list[list[int]]:
+    """`count` ways to cut a signal: all at once, frame by frame, then random ones, empty chunks among them."""
+    ways = [[length], [1] * length]
+    while len(ways) < count:
+        largest = int(rng.choice([2, 5, 12, 40]))
+        chunks: list[int] = []
+        while sum(chunks) < length:
+            chunks.append(int(min(rng.integers(0, largest + 1), length - sum(chunks))))
+        ways.append(chunks)
+    return ways[:count]
+
+
+def drive(
+    case: Case, stream: Any, feeds: Mapping[str, np.ndarray], sides: Arrays, chunks: Sequence[int], step: int
+) -> Arrays:
+    """Pushes `feeds` in chunks, checks the schedule after each, flushes; whole outputs.
+
+    `step`: source frames the stream consumes at least at a time.
+    """
+    parts: dict[str, list[np.ndarray]] = {o.name: [] for o in case.pulsed.outputs}
+    got = dict.fromkeys(parts, 0)
+    position = 0
+    for index, chunk in enumerate(chunks):
+        out = stream.push({**case.cut(feeds, position, position + chunk), **(sides if index == 0 else {})})
+        position += chunk
+        consumed = position // step * step
+        for o in case.pulsed.outputs:
+            parts[o.name].append(out[o.name])
+            got[o.name] += out[o.name].shape[o.axis]
+            due = floor(o.rate * consumed) - o.delay
+            assert got[o.name] >= due, f"hoarded: {o.name} gave {got[o.name]} of {due} frames due after {position}"
+    tail = stream.flush()
+    return {o.name: np.concatenate([*parts[o.name], tail[o.name]], o.axis) for o in case.pulsed.outputs}
+
+
+def compare(want: Arrays, got: Arrays, tol: float, what: str, blur: Arrays | None = None) -> None:
+    """Asserts equality of shapes and of values within `tol` of max|want|, plus `blur` where given."""
+    for name, g in got.items():
+        w = want[name]
+        assert g.shape == w.shape, f"{what}: {name} has shape {g.shape}, the full signal {w.shape}"
+        assert g.dtype == w.dtype, f"{what}: {name} is {g.dtype}, the full signal {w.dtype}"
+        if w.size == 0:
+            continue
+        wide, gwide = w.astype(np.float64), g.astype(np.float64)
+        assert np.isfinite(gwide).all() or not np.isfinite(wide).all(), f"{what}: {name} is not finite"
+        error = np.abs(wide - gwide) / max(np.abs(wide).max(), 1e-30)
+        allowed = tol if blur is None else tol + blur[name]
+        if (error > allowed).any():
+            at = np.unravel_index(np.argmax(error - allowed), error.shape)
+            raise AssertionError(f"{what}: {name} off by {error[at]:.3g} of max at {tuple(map(int, at))} of {w.shape}")
+
+
+def blur(full: Full, feeds: Arrays, rng: np.random.Generator, trials: int = 12) -> Arrays:
+    """How far the full-signal model itself moves, of max, when its input moves by a rounding error.
+
+    Where rounding meets a step (quantisation, comparisons), no order of sums is the right one.
+    """
+    base = full(feeds)
+    spread = {n: np.zeros(v.shape) for n, v in base.items()}
+    for _ in range(trials):
+        moved = {n: (v * (1 + 1e-6 * rng.standard_normal(v.shape))).astype(v.dtype) for n, v in feeds.items()}
+        for n, v in full(moved).items():
+            distance = np.abs(v.astype(np.float64) - base[n]) / max(np.abs(base[n].astype(np.float64)).max(), 1e-30)
+            spread[n] = np.maximum(spread[n], distance)
+    return {n: 4 * v for n, v in spread.items()}
+
+
+def assert_streams(
+    model: onnx.ModelProto,
+    *,
+    widths: Sequence[int | str] = (1, 3, "dynamic"),
+    lengths: Sequence[int] = (0, 1, 2, 5, 17, 32),
+    engines: Sequence[str] = ("onnxruntime",),
+    seed: int = 0,
+    ways: int = 3,
+    tol: float = 1e-5,
+    least: bool = True,
+    min_length: int = 1,
+    multiple: int = 1,
+    full: onnx.ModelProto | None = None,
+    delays: Mapping[str, int] | None = None,
+    **options: Any,
+) -> None:
+    """Asserts that `model` streams exactly, on schedule, with the least delay.
+
+    Args:
+        model: the full-signal model.
+        widths: pulse widths; numbers that are no multiple of the granularity are multiplied by it.
+        lengths: signal lengths in source frames. Those which the source cannot take (less than `min_length`, no
+            multiple of `multiple`) must still flush without an error.
+        engines: which engines stream; all are held against ONNX Runtime on the full signal.
+        ways: chunkings per length.
+        tol: error allowed, relative to max|reference|.
+        least: measure the least delay and hold the declared one against it.
+        full: the model that gives the reference, if not `model`.
+        delays: what each output's delay must be.
+        options: for `pulse.convert`.
+    """
+    reference = Full(full or model)
+    rng = np.random.default_rng(seed)
+    if multiple > 1:
+        options.setdefault("length_multiple_of", multiple)
+    dynamic = pulse.convert(model, pulse="dynamic", **options)
+    g = dynamic.granularity
+    if delays is not None:
+        declared = {o.name: o.delay for o in dynamic.outputs if o.name in delays}
+        assert declared == dict(delays), f"declared delays {declared}, expected {dict(delays)}"
+    for width in dict.fromkeys(w if isinstance(w, str) or w % g == 0 else w * g for w in widths):
+        pulsed = dynamic if width == "dynamic" else pulse.convert(model, pulse=width, **options)
+        assert {o.name: o.delay for o in pulsed.outputs} == {o.name: o.delay for o in dynamic.outputs}
+        case = Case(reference, pulsed)
+        step = g if isinstance(width, str) else width
+        for engine in engines:
+            what = f"pulse {width}, {engine}"
+            _assert_equal(case, pulsed.stream(engine=engine), step, lengths, rng, ways, tol, min_length, multiple, what)
+    if least:
+        assert_least_delay(Case(reference, dynamic), seed=seed, min_length=min_length, multiple=multiple)
+
+
+def _assert_equal(
+    case: Case, stream: Any, step: int, lengths: Iterable[int], rng: np.random.Generator, ways: int, tol: float,
+    min_length: int, multiple: int, what: str,
+) -> None:  # fmt: skip
+    """One stream over all lengths and chunkings, reset in between, once by way of a snapshot."""
+    for length in lengths:
+        feeds, sides = case.signal(length, rng), case.sides(rng)
+        legal = length >= max(min_length, 1) and length % multiple == 0
+        want = case.full({**feeds, **sides}) if legal else None
+        if length == 0:
+            want = case.full.reference({**feeds, **sides})
+        for chunks in chunkings(length, rng, ways if length > 1 else 1):
+            stream.reset()
+            here = f"{what}, {length} frames as {chunks if len(set(chunks)) > 1 else f'{len(chunks)} equal chunks'}"
+            got = drive(case, stream, feeds, sides, chunks, step)
+            if want is None:
+                continue
+            if length == 0:
+                assert {n: v.size for n, v in got.items()} == {n: want[n].size for n in got}, here
+                continue
+            try:
+                compare(want, got, tol, here)
+            except AssertionError:
+                compare(want, got, tol, here, blur(case.full, {**feeds, **sides}, rng))
+    _assert_snapshot(case, stream, step, max(lengths), rng, tol, what)
+
+
+def _assert_snapshot(
+    case: Case, stream: Any, step: int, length: int, rng: np.random.Generator, tol: float, what: str
+) -> None:
+    """A stream restored from a snapshot goes on as if nothing had happened, even after a flush."""
+    feeds, sides = case.signal(length, rng), case.sides(rng)
+    at = int(rng.integers(0, length + 1))
+    stream.reset()
+    first = stream.push({**case.cut(feeds, 0, at), **sides})
+    snapshot = stream.snapshot()
+    runs = []
+    for _ in range(2):
+        rest = stream.push(case.cut(feeds, at, length))
+        tail = stream.flush()
+        runs.append(
+            {o.name: np.concatenate([first[o.name], rest[o.name], tail[o.name]], o.axis) for o in case.pulsed.outputs}
+        )
+        stream.restore(snapshot)
+    for name in runs[0]:
+        assert np.array_equal(runs[0][name], runs[1][name], equal_nan=True), (
+            f"{what}: {name} differs after restore at {at}"
+        )
+
+
+# ---- least delays
+
+
+def least_delays(case: Case, *, seed: int = 0, min_length: int = 1, multiple: int = 1) -> dict[str, int]:
+    """The least delay each output could have, in its frames, measured on the full-signal model.
+
+    After N source frames, N a multiple of the granularity, a frame may leave if it is the same whatever follows: other
+    frames (the future is changed), or fewer (the signal ends at N or later). What a maximum hides on random signals
+    stays hidden, so this is a lower bound.
+    """
+    rng = np.random.default_rng(seed)
+    g = case.pulsed.granularity
+    unit = np.lcm(g, multiple)
+    start = -(-min_length // unit) * unit
+    longest = start + unit * 4 + -(-24 // unit) * unit
+    sides = case.sides(rng)
+    least = dict.fromkeys((o.name for o in case.pulsed.outputs), 0)
+    for n in dict.fromkeys([0, g, 2 * g, start, start + g, start + unit, start + 2 * unit, start + unit + 2 * g]):
+        known = case.signal(longest, rng)
+        base = case.full({**known, **sides})
+        same = {o.name: base[o.name].shape[o.axis] for o in case.pulsed.outputs}
+        for other in _continuations(case, known, n, longest, min_length, multiple, rng):
+            result = case.full({**other, **sides})
+            for o in case.pulsed.outputs:
+                same[o.name] = min(same[o.name], _agree(base[o.name], result[o.name], o.axis))
+        for o in case.pulsed.outputs:
+            least[o.name] = max(least[o.name], floor(o.rate * n) - same[o.name])
+    return least
+
+
+def _continuations(
+    case: Case, known: Arrays, n: int, longest: int, min_length: int, multiple: int, rng: np.random.Generator
+) -> Iterable[Arrays]:
+    """Signals which are as `known` up to frame `n`."""
+    for scale in (1.0, 1.0, 4.0, 0.1, 4.0, 1.0):
+        future = case.signal(longest, rng, scale)
+        yield {
+            i.name: np.concatenate(
+                [
+                    _take(known[i.name], i.axis, 0, _frames(i.rate, n)),
+                    _take(future[i.name], i.axis, _frames(i.rate, n)),
+                ],
+                i.axis,
+            )
+            for i in case.streaming
+        }
+    first = -(-max(min_length, n, 1) // multiple) * multiple
+    for end in range(first, min(first + 3 * multiple, longest), multiple):
+        yield case.cut(known, 0, end)
+
+
+def _agree(a: np.ndarray, b: np.ndarray, axis: int) -> int:
+    """Frames at the start that are equal in both."""
+    frames = min(a.shape[axis], b.shape[axis])
+    first, second = _take(a, axis, 0, frames).astype(np.float64), _take(b, axis, 0, frames).astype(np.float64)
+    apart = np.abs(first - second) > 3e-6 * max(np.abs(first).max(initial=0.0), 1e-30)
+    changed = np.flatnonzero(apart.any(axis=tuple(i for i in range(a.ndim) if i != axis)))
+    return int(changed[0]) if changed.size else frames
+
+
+def assert_least_delay(case: Case, *, seed: int = 0, min_length: int = 1, multiple: int = 1) -> None:
+    """Asserts that no output declares more delay than the least possible."""
+    least = least_delays(case, seed=seed, min_length=min_length, multiple=multiple)
+    for o in case.pulsed.outputs:
+        assert o.delay == least[o.name], f"{o.name} declares delay {o.delay}, the least possible is {least[o.name]}"
