@@ -9,13 +9,13 @@ from pulse.errors import PulseError, PulseWarning
 
 if TYPE_CHECKING:
     from pulse.model import PulsedModel, convert, load
-    from pulse.stream import Stream
+    from pulse.engine.stream import Stream
 
 __version__ = "0.1.0"
 __all__ = ["PulseError", "PulseWarning", "PulsedModel", "Stream", "convert", "load"]
 
 # Imported on first use: `pulse --help` must not pay for onnx.
-_LAZY = {"PulsedModel": "pulse.model", "convert": "pulse.model", "load": "pulse.model", "Stream": "pulse.stream"}
+_LAZY = {"PulsedModel": "pulse.model", "convert": "pulse.model", "load": "pulse.model", "Stream": "pulse.engine.stream"}
 
 
 def __getattr__(name: str) -> object:

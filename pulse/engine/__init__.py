@@ -1,0 +1,1 @@
+"""Running a pulsed model: engines, and the stream that keeps its state."""

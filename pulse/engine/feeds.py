@@ -1,0 +1,150 @@
+"""What a stream was given and has not consumed yet: checked, and in step across inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import PulseError
+from pulse.manifest import Port
+from pulse.streaming.emit import np_type
+
+
+class Feeds:
+    """Waiting frames per streaming input, the latest value per input without a stream axis."""
+
+    def __init__(self, inputs: Sequence[Port]) -> None:
+        self._ports = {p.name: p for p in inputs}
+        self._waiting: dict[str, list[np.ndarray]] = {p.name: [] for p in inputs if p.axis is not None}
+        self._latest: dict[str, np.ndarray] = {}
+
+    def add(self, data: np.ndarray | Mapping[str, np.ndarray]) -> None:
+        """Checks and keeps what one push brings. Nothing is kept if anything is wrong."""
+        arrays = self._named(data)
+        checked = {n: self._check(self._ports[n], a) for n, a in arrays.items()}
+        counts = {n: self._source_frames(self._ports[n], checked[n]) for n in self._waiting if n in checked}
+        missing = [n for n in self._waiting if n not in checked]
+        missing += [n for n, p in self._ports.items() if p.axis is None and n not in self._latest and n not in checked]
+        if missing:
+            raise PulseError(
+                "missing-input",
+                node=", ".join(missing),
+                required=f"arrays for {', '.join(self._ports)}",
+                found=f"arrays for {', '.join(checked) or 'nothing'}",
+                remedy="give every input that streams with every push, the others with the first",
+            )
+        if len(set(counts.values())) > 1:
+            raise PulseError(
+                "frames-mismatch",
+                node=", ".join(counts),
+                required="the same stretch of signal in every input",
+                found=", ".join(f"{n}: {c} source frames" for n, c in counts.items()),
+                remedy="push as many frames of each input as its rate asks for",
+            )
+        for name, array in checked.items():
+            if name in self._waiting:
+                self._waiting[name].append(array)
+            else:
+                self._latest[name] = array
+
+    def frames(self) -> int:
+        """Source frames that wait."""
+        name, blocks = next(iter(self._waiting.items()))
+        port = self._ports[name]
+        return sum(b.shape[port.axis or 0] for b in blocks) * port.rate.denominator // port.rate.numerator
+
+    def take(self, width: int, filler: float | None = None) -> dict[str, np.ndarray]:
+        """One pulse of `width` source frames, filled up with `filler` where the signal has ended."""
+        out = dict(self._latest)
+        for name, blocks in self._waiting.items():
+            port = self._ports[name]
+            axis, frames = port.axis or 0, port.frames(width)
+            empty = np.zeros([0 if i == axis else int(d) for i, d in enumerate(port.shape)], np_type(port.dtype))
+            joined = np.concatenate(blocks, axis=axis) if blocks else empty
+            head, rest = np.split(joined, [min(frames, joined.shape[axis])], axis=axis)
+            self._waiting[name] = [rest] if rest.shape[axis] else []
+            if head.shape[axis] < frames and filler is not None:
+                shape = [frames - head.shape[axis] if i == axis else d for i, d in enumerate(head.shape)]
+                value = filler if np.issubdtype(head.dtype, np.floating) else 0
+                head = np.concatenate([head, np.full(shape, value, head.dtype)], axis=axis)
+            out[name] = np.ascontiguousarray(head)
+        for name, port in self._ports.items():
+            if port.axis is None and name not in out:
+                raise PulseError(
+                    "missing-input",
+                    node=name,
+                    required="a value before the first pulse",
+                    found="none",
+                    remedy="give it with a push, of no frames if need be",
+                )
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"waiting": {n: [b.copy() for b in v] for n, v in self._waiting.items()}, "latest": dict(self._latest)}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._waiting = {n: [b.copy() for b in v] for n, v in kept["waiting"].items()}
+        self._latest = dict(kept["latest"])
+
+    # -- checks --------------------------------------------------------------------------------------------------
+    def _named(self, data: np.ndarray | Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        if isinstance(data, Mapping):
+            for name in data:
+                if name not in self._ports:
+                    raise PulseError(
+                        "wrong-name",
+                        node=str(name),
+                        required=f"one of the inputs {', '.join(self._ports)}",
+                        found=f"`{name}`",
+                        remedy="use the model's input names",
+                    )
+            return data
+        if len(self._ports) != 1:
+            raise PulseError(
+                "missing-input",
+                node=", ".join(self._ports),
+                required="a dict from input name to array: the model has several inputs",
+                found=type(data).__name__,
+                remedy="push({name: array, ...})",
+            )
+        return {next(iter(self._ports)): data}
+
+    @staticmethod
+    def _check(port: Port, array: Any) -> np.ndarray:
+        wanted = np_type(port.dtype)
+        if not isinstance(array, np.ndarray) or array.dtype != wanted:
+            raise PulseError(
+                "wrong-dtype",
+                node=port.name,
+                required=f"a numpy array of {wanted}",
+                found=str(array.dtype) if isinstance(array, np.ndarray) else type(array).__name__,
+                remedy=f"convert it, as in array.astype('{wanted}')",
+            )
+        fits = array.ndim == len(port.shape) and all(
+            i == port.axis or d == port.shape[i] for i, d in enumerate(array.shape)
+        )
+        if not fits:
+            shown = ["frames" if i == port.axis else d for i, d in enumerate(port.shape)]
+            raise PulseError(
+                "wrong-shape",
+                node=port.name,
+                required=f"shape {tuple(shown)}",
+                found=f"shape {array.shape}",
+                remedy="one signal at a time, its frames along the stream axis",
+            )
+        return array.copy()
+
+    @staticmethod
+    def _source_frames(port: Port, array: np.ndarray) -> int:
+        frames = array.shape[port.axis or 0]
+        if frames * port.rate.denominator % port.rate.numerator:
+            raise PulseError(
+                "frames-mismatch",
+                node=port.name,
+                required=f"a multiple of {port.rate.numerator} frames, one source frame's worth",
+                found=f"{frames} frames",
+                remedy="push whole source frames",
+            )
+        return frames * port.rate.denominator // port.rate.numerator

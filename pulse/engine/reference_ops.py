@@ -1,0 +1,28 @@
+"""Operators of onnx.reference that need mending, as replacements it accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_conv_transpose import ConvTranspose as _Plain
+
+
+class ConvTranspose(_Plain):
+    """The grouped form, which onnx.reference gets wrong or fails at: one group at a time."""
+
+    op_domain = ""
+
+    def _run(self, X: np.ndarray, W: np.ndarray, B: np.ndarray | None = None, **attrs: Any) -> tuple[np.ndarray]:
+        group = attrs.pop("group", None) or 1
+        width, made = X.shape[1] // group, W.shape[1]
+        parts = []
+        for g in range(group):
+            bias = None if B is None else B[g * made : (g + 1) * made]
+            x, w = X[:, g * width : (g + 1) * width], W[g * width : (g + 1) * width]
+            parts.append(super()._run(x, w, bias, group=1, **attrs)[0])
+        return (np.concatenate(parts, axis=1),)
+
+
+REPAIRED: list[type[OpRun]] = [ConvTranspose]

@@ -1,0 +1,203 @@
+"""A stream: frames in, frames that became known out, any number at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from pulse.engine.base import make_engine
+from pulse.engine.feeds import Feeds
+from pulse.errors import PulseError
+from pulse.manifest import Port
+from pulse.streaming.emit import np_type
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
+
+Arrays = Union[np.ndarray, Mapping[str, np.ndarray]]
+MOST = 4096  # source frames that a dynamic model takes at once, so that a long push stays small in memory
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything a stream keeps, copied."""
+
+    states: dict[str, np.ndarray]
+    feeds: dict[str, Any]
+    consumed: int
+    emitted: dict[str, int]
+    ended: bool
+
+
+class Stream:
+    """One signal through a pulsed model.
+
+    `push` and `flush` return a dict from output name to the frames that became known: joined along the stream axis they
+    are exactly what the full-signal model gives for the whole signal.
+    """
+
+    def __init__(self, model: PulsedModel, engine: str | None = None, filler: float = 0.0) -> None:
+        """`filler` is what stands in for frames past the end; the outputs do not depend on it."""
+        self.model = model
+        self._info = model.info
+        self._engine = make_engine(engine, model.proto)
+        self._filler = filler
+        self.reset()
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self._engine.name
+
+    def reset(self) -> None:
+        """Back to the start, also after flush."""
+        self._states = {s.input: np.zeros(s.shape, np_type(s.dtype)) for s in self._info.states}
+        self._feeds = Feeds(self._info.inputs)
+        self._consumed = 0
+        self._emitted = {p.name: 0 for p in self._info.outputs}
+        self._ended = False
+
+    def push(self, data: Arrays, *, raw: bool = False) -> dict[str, np.ndarray]:
+        """Takes any number of frames; what does not fill a pulse waits for the next push.
+
+        Args:
+            data: an array per input (or one array if there is one input), the stream axis of any length. Inputs
+                without a stream axis are needed once; later the latest value counts.
+            raw: return the pulses as they are, frames before the signal included.
+        """
+        self._check_open()
+        self._feeds.add(data)
+        if raw and self._feeds.frames() % self._width():
+            raise PulseError(
+                "frames-mismatch",
+                node="push",
+                required=f"whole pulses of {self._width()} frames in raw mode",
+                found=f"{self._feeds.frames()} frames",
+                remedy="push whole pulses, or leave raw mode",
+            )
+        parts = []
+        while (width := self._next_width()) > 0:
+            parts.append(self._run(self._feeds.take(width), width, 0, raw))
+        return self._joined(parts)
+
+    def flush(self) -> dict[str, np.ndarray]:
+        """The signal has ended: the frames that remain. Only `reset` and `restore` are possible afterwards."""
+        self._check_open()
+        total = self._consumed + self._feeds.frames()
+        multiple = self._info.length_multiple
+        if total % multiple:
+            raise PulseError(
+                "length-illegal",
+                node="flush",
+                required=f"a signal whose length is a multiple of {multiple}: the source model takes no other",
+                found=f"{total} frames",
+                remedy=f"push {multiple - total % multiple} more frames (of silence, say) before flush",
+            )
+        parts = []
+        while self._remaining(total):
+            width = self._flush_width(total)
+            feeds = self._feeds.take(width, self._filler)
+            parts.append(self._run(feeds, width, total or -1, False))
+        self._ended = True
+        out = self._joined(parts)
+        for port in self._info.outputs:
+            surplus = self._known(port) - int(port.length.at(total))
+            if surplus > 0:
+                index = [slice(None)] * len(port.shape)
+                index[port.axis or 0] = slice(0, max(out[port.name].shape[port.axis or 0] - surplus, 0))
+                out[port.name] = out[port.name][tuple(index)]
+        return out
+
+    def snapshot(self) -> Snapshot:
+        """A copy of everything the stream keeps."""
+        states = {k: v.copy() for k, v in self._states.items()}
+        return Snapshot(states, self._feeds.snapshot(), self._consumed, dict(self._emitted), self._ended)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes back to a snapshot of this model, of whatever width it was taken."""
+        wanted = {s.input: (s.shape, np_type(s.dtype)) for s in self._info.states}
+        found = {k: (v.shape, v.dtype) for k, v in snapshot.states.items()}
+        if wanted != found or set(snapshot.emitted) != set(self._emitted):
+            raise PulseError(
+                "snapshot-mismatch",
+                node="restore",
+                required="a snapshot of the same model",
+                found="one with other states",
+                remedy="restore only what snapshot of this model returned",
+            )
+        self._states = {k: v.copy() for k, v in snapshot.states.items()}
+        self._feeds.restore(snapshot.feeds)
+        self._consumed, self._emitted, self._ended = snapshot.consumed, dict(snapshot.emitted), snapshot.ended
+
+    # -- widths --------------------------------------------------------------------------------------------------
+    def _width(self) -> int:
+        return self._info.granularity if self._info.pulse == "dynamic" else int(self._info.pulse)
+
+    def _next_width(self) -> int:
+        """Frames that the next pulse can take from what waits; 0 if there are too few."""
+        waiting = self._feeds.frames()
+        if self._info.pulse != "dynamic":
+            return self._width() if waiting >= self._width() else 0
+        step = self._info.granularity
+        return min(waiting, max(MOST, step)) // step * step
+
+    def _flush_width(self, total: int) -> int:
+        if self._info.pulse != "dynamic":
+            return self._width()
+        step = self._info.granularity
+        wanted = max(
+            -(-(int(p.length.at(total)) + p.delay - self._emitted[p.name]) * p.rate.denominator // p.rate.numerator)
+            for p in self._info.outputs
+        )
+        return -(-min(max(wanted, 1), max(MOST, step)) // step) * step
+
+    def _known(self, port: Port) -> int:
+        """Frames of an output that have left, or would have: those before the signal do not count."""
+        return max(self._emitted[port.name] - port.delay, 0)
+
+    def _remaining(self, total: int) -> bool:
+        return any(self._known(p) < int(p.length.at(total)) for p in self._info.outputs)
+
+    # -- running -------------------------------------------------------------------------------------------------
+    def _run(self, feeds: dict[str, np.ndarray], width: int, length: int, raw: bool) -> dict[str, np.ndarray]:
+        feeds = {**feeds, **self._states}
+        if self._info.length:
+            feeds[self._info.length] = np.array(length, np.int64)
+        results = self._engine.run(feeds)
+        for state in self._info.states:
+            self._states[state.input] = results[state.output]
+        self._consumed += width
+        out = {}
+        for port in self._info.outputs:
+            block, axis = results[port.name], port.axis or 0
+            early = 0 if raw else min(max(port.delay - self._emitted[port.name], 0), block.shape[axis])
+            self._emitted[port.name] += block.shape[axis]
+            if early:
+                block = block[tuple(slice(early, None) if a == axis else slice(None) for a in range(block.ndim))]
+            out[port.name] = block
+        return out
+
+    def _joined(self, parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        out = {}
+        for port in self._info.outputs:
+            axis = port.axis or 0
+            if not parts:
+                shape = [0 if i == axis else int(d) for i, d in enumerate(port.shape)]
+                out[port.name] = np.zeros(shape, np_type(port.dtype))
+            else:
+                blocks = [p[port.name] for p in parts]
+                out[port.name] = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=axis)
+        return out
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise PulseError(
+                "use-after-flush",
+                node="stream",
+                required="a stream that has not been flushed",
+                found="one that has",
+                remedy="call reset() to begin another signal",
+            )

@@ -1,0 +1,313 @@
+"""`convert`, `load` and the pulsed model they return."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import warnings as _warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import inliner
+
+from pulse import manifest as mf
+from pulse.errors import PulseError, PulseWarning
+from pulse.graph.ir import Graph, captured
+from pulse.graph.load import Source, read_model, to_graph, to_one_opset
+from pulse.graph.signature import Input, read_signature
+from pulse.streaming.assemble import Identity, assemble
+from pulse.streaming.facts import Poison, Stream, Uniform, Value
+from pulse.streaming.transform import Analysis, analyse
+
+if TYPE_CHECKING:
+    from pulse.engine.stream import Stream as LiveStream
+
+
+@dataclass
+class PulsedModel:
+    """A streaming model: an ordinary ONNX model (`proto`) and its manifest.
+
+    Attributes:
+        warnings: what was left out at conversion.
+        traced: for a fresh conversion, the pulsed value and its fact per value of the source (for `pulse check`).
+    """
+
+    proto: onnx.ModelProto
+    info: mf.Manifest
+    warnings: list[str] = field(default_factory=list)
+    traced: dict[str, Value] = field(default_factory=dict, repr=False)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return self.info.as_dict()
+
+    @property
+    def inputs(self) -> list[mf.Port]:
+        return self.info.inputs
+
+    @property
+    def outputs(self) -> list[mf.Port]:
+        return self.info.outputs
+
+    @property
+    def states(self) -> list[mf.StatePort]:
+        return self.info.states
+
+    @property
+    def granularity(self) -> int:
+        return self.info.granularity
+
+    @property
+    def symbol(self) -> str:
+        return self.info.symbol
+
+    @property
+    def pulse(self) -> int | str:
+        """Frames of source input per call, or "dynamic"."""
+        return self.info.pulse
+
+    def flat(self) -> onnx.ModelProto:
+        """The model with its functions inlined, for runtimes that have none."""
+        return inliner.inline_local_functions(self.proto) if self.proto.functions else self.proto
+
+    def save(self, path: str | os.PathLike[str], flat: bool = False) -> None:
+        """Writes the file, whole or not at all. Raises PulseError `output-unwritable`."""
+        write_atomically(Path(path), (self.flat() if flat else self.proto).SerializeToString())
+
+    def stream(self, engine: str | None = None, **options: Any) -> LiveStream:
+        """A stream at its start. `engine`: "onnxruntime" or "reference"; by default the first that is there."""
+        from pulse.engine.stream import Stream as LiveStream
+
+        return LiveStream(self, engine=engine, **options)
+
+
+def convert(
+    source: Source,
+    pulse: int | str = "dynamic",
+    *,
+    inputs: Mapping[str, str] | None = None,
+    outputs: Sequence[str] | None = None,
+    length_multiple_of: int = 1,
+) -> PulsedModel:
+    """The streaming form of a full-signal model.
+
+    Args:
+        source: path, bytes or ModelProto.
+        pulse: frames of source input per call, a multiple of the granularity; or "dynamic".
+        inputs: dims per input that override the declared ones, e.g. `{"feat_erb": "1,1,S,32"}`.
+        outputs: convert only what these need.
+        length_multiple_of: the user's promise about the signal's length.
+
+    Raises:
+        PulseError: bad input, or a model that cannot stream.
+    """
+    _check_width(pulse, length_multiple_of)
+    proto, label = read_model(source)
+    digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    if any(p.key == mf.KEY for p in proto.metadata_props):
+        raise PulseError(
+            "invalid-model",
+            node=label,
+            required="a full-signal model",
+            found="a pulsed model",
+            remedy="convert its source",
+        )
+    graph, signature, symbol, found = analyse_source(proto, label, inputs, outputs, length_multiple_of or 1)
+    kept, notes = choose_outputs(graph, found, outputs)
+    if len(kept) < len(graph.outputs):
+        _restrict(graph, kept)
+        signature = _used(graph, signature)
+        found = analyse(graph, signature, length_multiple_of or 1)
+    if isinstance(pulse, int) and pulse % found.granularity:
+        raise illegal_pulse(pulse, found.granularity)
+    model, manifest = assemble(found, signature, kept, pulse, Identity(label, digest, symbol))
+    for note in notes:
+        _warnings.warn(note, PulseWarning, stacklevel=2)
+    return PulsedModel(model, manifest, notes, dict(found.values))
+
+
+def analyse_source(
+    proto: onnx.ModelProto,
+    label: str,
+    inputs: Mapping[str, str] | None,
+    outputs: Sequence[str] | None,
+    promise: int,
+) -> tuple[Graph, list[Input], str, Analysis]:
+    """The graph of a source, its signature and signal symbol, and what the walk finds."""
+    graph = to_graph(to_one_opset(proto, label), label)
+    if outputs is not None:
+        known = [o.name for o in graph.outputs]
+        for name in outputs:
+            if name not in known:
+                raise PulseError(
+                    "unknown-output",
+                    node=name,
+                    required="the name of an output of the model",
+                    found=f"`{name}`",
+                    remedy=f"the outputs are {', '.join(known)}",
+                )
+        _restrict(graph, list(outputs))
+    signature, symbol = read_signature(graph, inputs)
+    signature = _used(graph, signature)
+    if not any(i.axis is not None for i in signature):
+        raise PulseError(
+            "no-streaming-output",
+            node=", ".join(o.name for o in graph.outputs),
+            required="an output that depends on the signal",
+            found="outputs that no input with a stream axis reaches",
+            remedy="name another output with --outputs, or the signal's axis with --input",
+        )
+    return graph, signature, symbol, analyse(graph, signature, promise)
+
+
+def choose_outputs(graph: Graph, found: Analysis, asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The outputs that stream, and a note for each that is left out. Refuses where none is left, or one asked for."""
+    names = [o.name for o in graph.outputs]
+    facts = {n: found.values[n].fact if n in found.values else None for n in names}
+    streams = [n for n in names if isinstance(facts[n], (Stream, Uniform))]
+    notes: list[str] = []
+    for name in names:
+        fact = facts[name]
+        if name in streams:
+            continue
+        if isinstance(fact, Poison):
+            droppable, error = fact.droppable, fact.error
+        else:
+            droppable, error = True, _not_a_stream(name)
+        if not droppable or not streams or asked is not None:
+            if streams and asked is None:
+                error.remedy += f"; the outputs that can stream: --outputs {','.join(streams)}"
+            raise error
+        notes.append(f"output `{name}` is left out: {error.found} ({error.code})")
+    return streams, notes
+
+
+def _not_a_stream(name: str) -> PulseError:
+    return PulseError(
+        "no-streaming-output",
+        node=name,
+        required="an output that follows the signal",
+        found="a value that does not depend on it",
+        remedy="leave it out with --outputs",
+    )
+
+
+def _restrict(graph: Graph, outputs: list[str]) -> None:
+    graph.outputs = [o for o in graph.outputs if o.name in outputs]
+    graph.nodes = list(graph.needed(outputs))
+
+
+def _used(graph: Graph, signature: list[Input]) -> list[Input]:
+    names = {n for node in graph.nodes for n in captured(node)} | {o.name for o in graph.outputs}
+    return [i for i in signature if i.name in names]
+
+
+def _check_width(pulse: int | str, multiple: int) -> None:
+    if pulse != "dynamic" and (isinstance(pulse, bool) or not isinstance(pulse, int) or pulse < 1):
+        raise PulseError(
+            "illegal-pulse",
+            node="pulse",
+            required='a positive number of frames, or "dynamic"',
+            found=repr(pulse),
+            remedy="for example --pulse 4",
+        )
+    if isinstance(multiple, bool) or not isinstance(multiple, int) or multiple < 1:
+        raise PulseError(
+            "usage",
+            node="length_multiple_of",
+            required="a positive number of frames",
+            found=repr(multiple),
+            remedy="for example --length-multiple-of 8",
+        )
+
+
+def illegal_pulse(pulse: int, granularity: int) -> PulseError:
+    lower = pulse // granularity * granularity
+    near = [str(w) for w in (lower, lower + granularity) if w]
+    return PulseError(
+        "illegal-pulse",
+        node="pulse",
+        required=f"a multiple of {granularity}, the granularity of the model's rates",
+        found=str(pulse),
+        remedy=f"legal widths are {granularity}, {2 * granularity}, {3 * granularity}, ...; nearest: {' and '.join(near)}",
+    )
+
+
+def load(source: Source) -> PulsedModel:
+    """Reads a pulsed file. Raises PulseError where it is none, or of a newer version."""
+    proto, label = read_model(source)
+    text = next((p.value for p in proto.metadata_props if p.key == mf.KEY), None)
+    if text is None:
+        raise PulseError(
+            "manifest-missing",
+            node=label,
+            required="a pulsed model, with a manifest",
+            found="an ONNX model without one",
+            remedy="convert it first: pulse convert MODEL --pulse N",
+        )
+    info = mf.loads(text, label)
+    _check_wires(proto, info, label)
+    return PulsedModel(proto, info)
+
+
+def _check_wires(proto: onnx.ModelProto, info: mf.Manifest, label: str) -> None:
+    """The manifest and the graph must speak of the same inputs and outputs."""
+    wanted = [p.name for p in info.inputs] + [s.input for s in info.states] + ([info.length] if info.length else [])
+    given = [p.name for p in info.outputs] + [s.output for s in info.states]
+    has_in = sorted(i.name for i in proto.graph.input)
+    has_out = sorted(o.name for o in proto.graph.output)
+    if (
+        sorted(wanted) != has_in
+        or sorted(given) != has_out
+        or (info.pulse != "dynamic" and info.pulse % info.granularity)
+    ):  # type: ignore[operator]
+        raise PulseError(
+            "manifest-invalid",
+            node=label,
+            required="a manifest that fits the graph",
+            found=f"inputs {has_in} and outputs {has_out}",
+            remedy="convert the source model again",
+        )
+
+
+def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:
+    """A pulsed file as it is, a source converted (dynamic unless a width is given)."""
+    proto, _ = read_model(source)
+    if any(p.key == mf.KEY for p in proto.metadata_props):
+        model = load(source)
+        if pulse is not None and pulse != model.pulse:
+            raise PulseError(
+                "illegal-pulse",
+                node="pulse",
+                required=f"{model.pulse}, the width this file was made for",
+                found=str(pulse),
+                remedy="convert the source model at the width wanted",
+            )
+        return model
+    return convert(source, pulse if pulse is not None else "dynamic", **options)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file under a temporary name beside it, then renames: no half-written file is ever seen."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise PulseError(
+            "output-unwritable",
+            node=str(path),
+            required="a path that can be written",
+            found=error.strerror or str(error),
+            remedy="choose another place with -o",
+        ) from None

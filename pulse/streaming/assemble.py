@@ -1,0 +1,169 @@
+"""From the walk's findings to an ordinary ONNX model: outputs at delay 0 or more, dead nodes gone, manifest attached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import onnx
+from onnx import helper, numpy_helper
+
+from pulse import manifest as mf
+from pulse.graph.expr import Expr
+from pulse.graph.ir import Node
+from pulse.graph.signature import Input
+from pulse.streaming.emit import Emitter, State
+from pulse.streaming.facts import Stream, Uniform, Value
+from pulse.streaming.functions import DOMAIN, build
+from pulse.streaming.transform import Analysis
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Where a model came from: file name, SHA-256 of its bytes, the name of its signal's length."""
+
+    name: str
+    sha256: str
+    symbol: str
+
+
+def assemble(
+    found: Analysis, inputs: Sequence[Input], outputs: Sequence[str], pulse: int | str, origin: Identity
+) -> tuple[onnx.ModelProto, mf.Manifest]:
+    """The pulsed model and its manifest, for outputs that are streams."""
+    emit, context = found.emit, found.context
+    finals: dict[str, Stream] = {}
+    for name in outputs:
+        value = found.values[name]
+        if isinstance(value.fact, Uniform):
+            value = context.materialise(value)
+        assert isinstance(value.fact, Stream)
+        value = context.align(value, max(value.fact.delay, 0))
+        assert isinstance(value.fact, Stream)
+        finals[name] = value.fact
+        _deliver(emit, found, value, name)
+    states = _prune(emit, list(outputs))
+    wires = {i for node in emit.nodes for i in node.inputs}
+    length = emit.length_input if emit.length_input in wires else None
+    position = emit.position_input if any(s.input == emit.position_input for s in states) else None
+    used = [i for i in inputs if i.name in wires or i.name in outputs]
+    manifest = mf.Manifest(
+        origin.name,
+        origin.sha256,
+        origin.symbol,
+        pulse,
+        found.granularity,
+        context.multiple,
+        [_input_port(i, pulse) for i in used],
+        [_output_port(n, f, pulse) for n, f in finals.items()],
+        [mf.StatePort(s.input, s.output, s.shape, s.dtype) for s in states],
+        length,
+        position or None,
+    )
+    return _model(emit, manifest, context.opset, origin), manifest
+
+
+def _deliver(emit: Emitter, found: Analysis, value: Value, name: str) -> None:
+    """Gives a value the name of the source's output."""
+    if value.name == name:
+        return
+    producers = {o for node in emit.nodes for o in node.outputs}
+    if value.name not in producers or value.name in {s.output for s in emit.states} or value.name in found.delivered:
+        _free(emit, found, name)
+        emit.nodes.append(Node("Identity", [value.name], [name], {}, f"Identity:{name}"))
+    else:
+        _free(emit, found, name)
+        _rename(emit, found, value.name, name)
+    emit.names.add(name)
+    found.delivered.add(name)
+
+
+def _free(emit: Emitter, found: Analysis, name: str) -> None:
+    """Another value may hold the output's name: the same before its delay line, say."""
+    if any(name in node.outputs for node in emit.nodes) or name in emit.constants:
+        _rename(emit, found, name, emit.unique(f"{name}.early"))
+
+
+def _rename(emit: Emitter, found: Analysis, old: str, new: str) -> None:
+    for node in emit.nodes:
+        node.inputs = [new if i == old else i for i in node.inputs]
+        node.outputs = [new if o == old else o for o in node.outputs]
+    if old in emit.constants:
+        emit.constants[new] = emit.constants.pop(old)
+    for key, value in found.values.items():
+        if value.name == old:
+            found.values[key] = Value(value.fact, new)
+
+
+def _prune(emit: Emitter, outputs: list[str]) -> list[State]:
+    """Drops nodes that no output needs. A state lives if something that lives reads it."""
+    producer = {o: node for node in emit.nodes for o in node.outputs if o}
+    states = {s.input: s for s in emit.states}
+    alive: set[str] = set()
+    todo = list(outputs)
+    while todo:
+        name = todo.pop()
+        if name in alive:
+            continue
+        alive.add(name)
+        if name in states:
+            todo.append(states[name].output)
+        if name in producer:
+            todo.extend(i for i in producer[name].inputs if i)
+    emit.nodes = [node for node in emit.nodes if any(o in alive for o in node.outputs)]
+    for node in emit.nodes:
+        while len(node.outputs) > 1 and node.outputs[-1] not in alive:
+            node.outputs.pop()
+        if not node.domain:
+            node.outputs = [o if o in alive else "" for o in node.outputs]
+    emit.constants = {n: a for n, a in emit.constants.items() if n in alive}
+    return [s for s in emit.states if s.input in alive]
+
+
+def _dim(rate: Fraction, pulse: int | str) -> int | str:
+    """Frames of one pulse at a rate; symbolic for a dynamic model, and another symbol for another rate."""
+    if isinstance(pulse, int):
+        return int(pulse * rate)
+    text = "P" if rate.numerator == 1 else f"{rate.numerator}*P"
+    return text if rate.denominator == 1 else f"{text}/{rate.denominator}"
+
+
+def _input_port(item: Input, pulse: int | str) -> mf.Port:
+    if item.axis is None:
+        return mf.Port(item.name, item.dtype, item.shape, None, Fraction(0), 0, Expr.of(0))
+    rate = item.length.slope
+    shape = tuple(_dim(rate, pulse) if i == item.axis else d for i, d in enumerate(item.shape))
+    return mf.Port(item.name, item.dtype, shape, item.axis, rate, 0, item.length)
+
+
+def _output_port(name: str, fact: Stream, pulse: int | str) -> mf.Port:
+    shape = tuple(_dim(fact.rate, pulse) if i == fact.axis else d for i, d in enumerate(fact.shape))
+    return mf.Port(name, fact.dtype, shape, fact.axis, fact.rate, fact.delay, fact.length)
+
+
+def _model(emit: Emitter, manifest: mf.Manifest, opset: int, origin: Identity) -> onnx.ModelProto:
+    info = helper.make_tensor_value_info
+    inputs = [info(p.name, p.dtype, list(p.shape)) for p in manifest.inputs]
+    inputs += [info(s.input, s.dtype, list(s.shape)) for s in manifest.states]
+    outputs = [info(p.name, p.dtype, list(p.shape)) for p in manifest.outputs]
+    outputs += [info(s.output, s.dtype, list(s.shape)) for s in manifest.states]
+    if manifest.length:
+        inputs.append(info(manifest.length, onnx.TensorProto.INT64, []))
+    initializers = [numpy_helper.from_array(a, n) for n, a in emit.constants.items()]
+    seen: set[str] = set()
+    protos = []
+    for node in emit.nodes:
+        while node.name in seen:
+            node.name += "_"
+        seen.add(node.name)
+        protos.append(node.to_proto())
+    graph = helper.make_graph(protos, origin.name.removesuffix(".onnx") + ".pulsed", inputs, outputs, initializers)
+    used = sorted({n.op for n in emit.nodes if n.domain == DOMAIN})
+    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(DOMAIN, 1)] if used else [])
+    model = helper.make_model(
+        graph, opset_imports=imports, functions=[build(n, opset) for n in used], producer_name="pulse"
+    )
+    model.ir_version = 8 if opset <= 18 else 10
+    helper.set_model_props(model, {mf.KEY: manifest.dumps()})
+    return model

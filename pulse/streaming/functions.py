@@ -1,0 +1,208 @@
+"""The streaming ops as model-local functions of domain `pulse`, with standard bodies.
+
+ONNX Runtime inlines them at no run-time cost, a viewer shows them by name, our engine recognises them.
+"""
+
+from __future__ import annotations
+
+import onnx
+from onnx import parser
+
+DOMAIN = "pulse"
+
+# The last `frames` frames stay for the next pulse.
+_HISTORY = """
+History <axis: int, frames: int> (x, hist) => (y, hist_out) {
+  y = Concat <axis: int = @axis> (hist, x)
+  one = Constant <value_ints = [1]> ()
+  frames = Constant <value_int: int = @frames> ()
+  back = Neg (frames)
+  first = Reshape (back, one)
+  last = Constant <value_ints = [9223372036854775807]> ()
+  axis = Constant <value_int: int = @axis> ()
+  axes = Reshape (axis, one)
+  hist_out = Slice (y, first, last, axes)
+}"""
+
+_DELAY = """
+Delay <axis: int, frames: int> (x, hist) => (y, hist_out) {
+  all = Concat <axis: int = @axis> (hist, x)
+  one = Constant <value_ints = [1]> ()
+  zero = Constant <value_ints = [0]> ()
+  frames = Constant <value_int: int = @frames> ()
+  back = Neg (frames)
+  cut = Reshape (back, one)
+  last = Constant <value_ints = [9223372036854775807]> ()
+  axis = Constant <value_int: int = @axis> ()
+  axes = Reshape (axis, one)
+  y = Slice (all, zero, cut, axes)
+  hist_out = Slice (all, cut, last, axes)
+}"""
+
+_INDEX = """
+  shape = Shape (x)
+  axis = Constant <value_int: int = @axis> ()
+  n = Gather <axis = 0> (shape, axis)
+  num = Constant <value_int: int = @num> ()
+  den = Constant <value_int: int = @den> ()
+  delay = Constant <value_int: int = @delay> ()
+  scaled = Mul (position, num)
+  emitted = Div (scaled, den)
+  first = Sub (emitted, delay)
+  end = Add (first, n)
+  step = Constant <value_int = 1> ()
+  i = Range (first, end, step)
+"""
+
+_FRAMES = f"""
+Frames <axis: int, num: int, den: int, delay: int> (x, position) => (i) {{
+{_INDEX}
+}}"""
+
+# `valid` keeps what is signal: from frame 0 on, and before the length where that is known (not negative).
+_START = """
+  zero = Constant <value_int = 0> ()
+  early = Less (i, zero)
+  valid = Not (early)
+"""
+_END = """
+  nought = Constant <value_int = 0> ()
+  open = Less (length, nought)
+  before = Less (i, length)
+  valid = Or (open, before)
+"""
+_BOTH = """
+  zero = Constant <value_int = 0> ()
+  early = Less (i, zero)
+  started = Not (early)
+  open = Less (length, zero)
+  before = Less (i, length)
+  unended = Or (open, before)
+  valid = And (started, unended)
+"""
+_FILL = """
+  dims = Constant <value_ints: ints = @shape> ()
+  keep = Reshape (valid, dims)
+  fill = Constant <value: tensor = @value> ()
+  y = Where (keep, x, fill)
+"""
+_MASK_ATTRIBUTES = "axis: int, num: int, den: int, delay: int, shape: ints, value: tensor"
+
+
+def _mask(name: str, inputs: str, condition: str) -> str:
+    return f"{name} <{_MASK_ATTRIBUTES}> ({inputs}) => (y) {{{_INDEX}{condition}{_FILL}}}"
+
+
+# One frame spread over as many frames as the pulse has: `onehot` is 1 at the stream axis of the result.
+_SPREAD = """
+Spread <axis: int, num: int, den: int, onehot: ints> (x, frame) => (y) {
+  shape = Shape (x)
+  axis = Constant <value_int: int = @axis> ()
+  n = Gather <axis = 0> (shape, axis)
+  num = Constant <value_int: int = @num> ()
+  den = Constant <value_int: int = @den> ()
+  scaled = Mul (n, num)
+  frames = Div (scaled, den)
+  onehot = Constant <value_ints: ints = @onehot> ()
+  grown = Mul (onehot, frames)
+  one = Constant <value_int = 1> ()
+  dims = Max (grown, one)
+  y = Expand (frame, dims)
+}"""
+
+# Adds the tail of what came before to the head, and keeps the new tail.
+_OVERLAP_ADD = """
+OverlapAdd <axis: int, frames: int> (full, tail) => (y, tail_out) {
+  one = Constant <value_ints = [1]> ()
+  zero = Constant <value_ints = [0]> ()
+  frames = Constant <value_int: int = @frames> ()
+  count = Reshape (frames, one)
+  back = Neg (count)
+  end = Constant <value_ints = [9223372036854775807]> ()
+  axis = Constant <value_int: int = @axis> ()
+  axes = Reshape (axis, one)
+  head = Slice (full, zero, count, axes)
+  sum = Add (head, tail)
+  rest = Slice (full, count, end, axes)
+  all = Concat <axis: int = @axis> (sum, rest)
+  y = Slice (all, zero, back, axes)
+  tail_out = Slice (all, back, end, axes)
+}"""
+
+# Frames before the signal must not touch the state. A recurrence cannot run on no frames (ONNX Runtime aborts), so at
+# least one frame is always run and its state thrown away if it was early; sequence_lens does not work for this (ONNX
+# Runtime returns zeros for length 0, onnx.reference ignores it). `time` is the stream axis, 0.
+_SKIP = """
+  shape = Shape (x)
+  zero = Constant <value_ints = [0]> ()
+  one = Constant <value_ints = [1]> ()
+  n = Gather <axis = 0> (shape, zero)
+  num = Constant <value_int: int = @num> ()
+  den = Constant <value_int: int = @den> ()
+  delay = Constant <value_int: int = @delay> ()
+  scaled = Mul (position, num)
+  emitted = Div (scaled, den)
+  left = Sub (delay, emitted)
+  left1 = Reshape (left, one)
+  skip = Max (left1, zero)
+  most = Sub (n, one)
+  k = Min (skip, most)
+  end = Constant <value_ints = [9223372036854775807]> ()
+  run = Slice (x, k, end, zero)
+  none = Less (most, skip)
+"""
+_UNSKIP = """
+  rest = Constant <value_ints = [0, 0, 0, 0, 0, 0, 0]> ()
+  pads = Concat <axis = 0> (k, rest)
+  y = Pad (run_y, pads)
+"""
+_CELL = "hidden_size, activations, activation_alpha, activation_beta, clip"
+_PASS = (
+    "hidden_size: int = @hidden_size, activations: strings = @activations, "
+    "activation_alpha: floats = @activation_alpha, activation_beta: floats = @activation_beta, clip: float = @clip"
+)
+_GRU = f"""
+GRU <num: int, den: int, delay: int, linear_before_reset, {_CELL}> (x, w, r, b, h, position) => (y, h_out) {{
+{_SKIP}
+  run_y, run_h = GRU <linear_before_reset: int = @linear_before_reset, {_PASS}> (run, w, r, b, , h)
+{_UNSKIP}
+  h_out = Where (none, h, run_h)
+}}"""
+_RNN = f"""
+RNN <num: int, den: int, delay: int, {_CELL}> (x, w, r, b, h, position) => (y, h_out) {{
+{_SKIP}
+  run_y, run_h = RNN <{_PASS}> (run, w, r, b, , h)
+{_UNSKIP}
+  h_out = Where (none, h, run_h)
+}}"""
+_LSTM = f"""
+LSTM <num: int, den: int, delay: int, input_forget, {_CELL}> (x, w, r, b, h, c, p, position) => (y, h_out, c_out) {{
+{_SKIP}
+  run_y, run_h, run_c = LSTM <input_forget: int = @input_forget, {_PASS}> (run, w, r, b, , h, c, p)
+{_UNSKIP}
+  h_out = Where (none, h, run_h)
+  c_out = Where (none, c, run_c)
+}}"""
+
+TEXTS: dict[str, str] = {
+    "History": _HISTORY,
+    "Delay": _DELAY,
+    "Frames": _FRAMES,
+    "MaskStart": _mask("MaskStart", "x, position", _START),
+    "MaskEnd": _mask("MaskEnd", "x, position, length", _END),
+    "Mask": _mask("Mask", "x, position, length", _BOTH),
+    "Spread": _SPREAD,
+    "OverlapAdd": _OVERLAP_ADD,
+    "GRU": _GRU,
+    "RNN": _RNN,
+    "LSTM": _LSTM,
+}
+
+
+def build(name: str, opset: int) -> onnx.FunctionProto:
+    """The function at an opset, every body node named (ONNX Runtime 1.18 to 1.20 clash on unnamed ones)."""
+    header = f'<domain: "{DOMAIN}", opset_import: ["" : {opset}]>\n'
+    function = parser.parse_function(header + TEXTS[name].strip())
+    for i, node in enumerate(function.node):
+        node.name = f"{name}_{i}_{node.op_type}"
+    return function

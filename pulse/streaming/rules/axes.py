@@ -1,0 +1,86 @@
+"""Ops that move or select axes: Transpose, Squeeze, Unsqueeze, Gather, Split and the like on axes other than time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pulse.errors import PulseError
+from pulse.graph.ir import Node
+from pulse.streaming.context import Context
+from pulse.streaming.facts import Const, Stream, Value
+from pulse.streaming.rules import Inputs, rule
+from pulse.streaming.rules.framewise import axes_of, normal_axis, refuse_mixing, stream_of
+
+
+@rule("Transpose")
+def transpose(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    perm = node.attrs.get("perm") or list(range(len(fact.shape)))[::-1]
+    return ctx.per_frame(node, inputs, perm.index(fact.axis))
+
+
+@rule("Unsqueeze")
+def unsqueeze(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    rank = len(fact.shape) + len(axes_of(ctx, node, inputs, 0) or [])
+    axes = axes_of(ctx, node, inputs, rank) or []
+    kept = [a for a in range(rank) if a not in axes]
+    return ctx.per_frame(node, inputs, kept[fact.axis])
+
+
+@rule("Squeeze")
+def squeeze(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    axes = axes_of(ctx, node, inputs, len(fact.shape))
+    if axes is None:
+        # A pulse of one frame must keep its stream axis: name the axes of size 1.
+        axes = [i for i, d in enumerate(fact.shape) if d == 1]
+    if fact.axis in axes:
+        raise ctx.depends(node.label)
+    axis = fact.axis - sum(a < fact.axis for a in axes)
+    return _with_axes(ctx, node, inputs[0], axes, axis)
+
+
+def _with_axes(ctx: Context, node: Node, value: Value | None, axes: list[int], axis: int) -> list[Value]:
+    run = Node(node.op, [node.inputs[0], "axes"], node.outputs, {}, node.name)
+    return ctx.per_frame(run, [value, Value(Const.of(np.array(axes, np.int64)), "axes")], axis)
+
+
+@rule("Gather")
+def gather(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    """Constant indices on another axis, or a constant table looked up by a stream of indices."""
+    data, indices = inputs[0], inputs[1]
+    assert data is not None and indices is not None
+    rank = len(data.fact.dims)  # type: ignore[union-attr]
+    axis = normal_axis(node.attrs.get("axis", 0), rank)
+    if isinstance(data.fact, Stream) and not isinstance(indices.fact, Stream):
+        if data.fact.axis == axis:
+            raise refuse_mixing(node, "gather-over-stream", "Gather")
+        shift = len(indices.fact.dims) - 1 if axis < data.fact.axis else 0  # type: ignore[union-attr]
+        return ctx.per_frame(node, inputs, data.fact.axis + shift)
+    if isinstance(data.fact, Stream):
+        raise refuse_mixing(node, "gather-over-stream", "Gather by positions which are themselves a stream")
+    return ctx.per_frame(node, inputs, axis + stream_of(indices).axis)
+
+
+@rule("GatherElements")
+def gather_elements(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    facts = [v.fact for v in inputs if v is not None and isinstance(v.fact, Stream)]
+    axis = normal_axis(node.attrs.get("axis", 0), len(facts[0].shape))
+    if len(facts) < 2 or facts[0].axis != facts[1].axis or axis == facts[0].axis:
+        raise refuse_mixing(node, "gather-over-stream", node.op)
+    return ctx.per_frame(node, inputs, facts[0].axis)
+
+
+@rule("Split")
+def split(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    if normal_axis(node.attrs.get("axis", 0), len(fact.shape)) == fact.axis:
+        raise PulseError(
+            "first-frames-only",
+            node=node.label,
+            required="Split on an axis other than the signal's",
+            found="the signal cut into parts",
+            remedy="parts of the signal are no streams: leave these outputs out with --outputs",
+        )
+    return ctx.per_frame(node, inputs, fact.axis)

@@ -1,0 +1,237 @@
+"""The walk: every node of the source gets its streaming form, in order, from the facts of its inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import lcm
+
+import numpy as np
+import onnx
+
+from pulse.errors import PulseError
+from pulse.graph.expr import Expr, NotAffine
+from pulse.graph.fold import fold
+from pulse.graph.ir import Graph, Node, captured
+from pulse.graph.signature import Input
+from pulse.streaming.context import Context
+from pulse.streaming.emit import Emitter
+from pulse.streaming.facts import Const, Poison, Static, Stream, Uniform, Value
+from pulse.streaming.rules import load_rules
+
+RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+
+
+@dataclass
+class Analysis:
+    """What the walk found: a value per name of the source, and the graph emitted on the way."""
+
+    values: dict[str, Value]
+    context: Context
+    granularity: int
+    order: list[str] = field(default_factory=list)  # streams, as they came: what `inspect` prints
+    obstacles: list[Poison] = field(default_factory=list)
+    delivered: set[str] = field(default_factory=set)  # output names already given out
+
+    @property
+    def emit(self) -> Emitter:
+        return self.context.emit
+
+
+def analyse(graph: Graph, inputs: list[Input], promise: int = 1) -> Analysis:
+    """Walks the graph, again if the rates found ask for a larger granularity. Needs at least one input that streams."""
+    granularity = 1
+    while True:
+        found = _Walk(graph, inputs, granularity, promise).run()
+        if found.granularity == granularity:
+            return found
+        granularity = found.granularity
+
+
+class _Walk:
+    def __init__(self, graph: Graph, inputs: list[Input], granularity: int, promise: int) -> None:
+        self.graph, self.inputs = graph, inputs
+        reserved = [p.name for p in graph.inputs]
+        self.emit = Emitter(reserved)
+        self.context = Context(self.emit, graph.opset, granularity, promise)
+        self.rules = load_rules()
+        self.values: dict[str, Value] = {"": Value(Const(np.zeros(0), 0))}
+        self.analysis = Analysis(self.values, self.context, granularity)
+
+    def run(self) -> Analysis:
+        for item in self.inputs:
+            if item.axis is None:
+                self.values[item.name] = Value(Static(item.dtype, item.shape), item.name)
+                continue
+            rate = item.length.slope
+            fact = Stream(item.dtype, item.shape, item.axis, rate, 0, item.length)
+            self.values[item.name] = Value(fact, item.name)
+        clock = next(i for i in self.inputs if i.axis is not None)
+        self.emit.set_clock(clock.name, clock.axis or 0, clock.factor)
+        for name, array in self.graph.constants.items():
+            self.values[name] = Value(Const(array, onnx.helper.np_dtype_to_tensor_dtype(array.dtype)), name)
+        for node in self.graph.nodes:
+            self.visit(node)
+        streams = [v.fact for v in self.values.values() if isinstance(v.fact, Stream)]
+        self.analysis.granularity = lcm(1, *(s.rate.denominator for s in streams))
+        return self.analysis
+
+    def visit(self, node: Node) -> None:
+        """One node; what it cannot be is recorded in its outputs, for whoever needs them."""
+        try:
+            inputs = [self.value(name, node) if name else None for name in node.inputs]
+            poison = next((v.fact for v in inputs if v is not None and isinstance(v.fact, Poison)), None)
+            if poison is None and node.op in ("If", "Loop", "Scan"):
+                outer = [self.value(n, node) for n in captured(node)]
+                poison = next((v.fact for v in outer if isinstance(v.fact, Poison)), None)
+            if poison is not None:
+                # What is made of a dropped kind (a last state) is of that kind only as long as no stream joins it.
+                mixed = any(v is not None and isinstance(v.fact, (Stream, Uniform)) for v in inputs)
+                fact = Poison(poison.error, poison.droppable and not mixed)
+                outputs = [Value(fact)] * len(node.outputs)
+            else:
+                outputs = self.apply(node, inputs)
+        except PulseError as error:
+            fact = Poison(error, error.code in ("last-state", "from-the-end"))
+            self.analysis.obstacles.append(fact)
+            outputs = [Value(fact)] * len(node.outputs)
+        except NotAffine as error:
+            fact = Poison(self.not_affine(node, error))
+            self.analysis.obstacles.append(fact)
+            outputs = [Value(fact)] * len(node.outputs)
+        for name, value in zip(node.outputs, outputs, strict=False):
+            if name:
+                self.values[name] = self.context.settle(value)
+                if isinstance(value.fact, Stream):
+                    self.analysis.order.append(name)
+
+    def value(self, name: str, node: Node) -> Value:
+        if name not in self.values:
+            raise PulseError(
+                "invalid-model",
+                node=node.label,
+                required="inputs that come from somewhere",
+                found=f"`{name}`, which nothing produces",
+                remedy="export the model again",
+            )
+        return self.values[name]
+
+    @staticmethod
+    def not_affine(node: Node, error: NotAffine) -> PulseError:
+        square = "*" in str(error)
+        return PulseError(
+            "attention-unbounded" if square else "depends-on-length",
+            node=node.label,
+            required="sizes and values that grow with the signal's length at most in proportion",
+            found=str(error)[:200],
+            remedy="a stream has no length until it ends: leave this part out of the streaming model",
+        )
+
+    def apply(self, node: Node, inputs: list[Value | None]) -> list[Value]:
+        facts = [None if v is None else v.fact for v in inputs]
+        if node.op in RANDOM:
+            raise PulseError(
+                "stateful-random",
+                node=node.label,
+                required="operators whose result follows from their inputs",
+                found=node.op,
+                remedy="make the noise outside the model and give it as an input",
+            )
+        if node.op in ("Shape", "Size"):
+            return [_shape(node, inputs[0])]
+        if node.op == "If":
+            return self.branch(node, inputs[0])
+        if all(f is None or isinstance(f, Const) for f in facts) and not self.reads_streams(node):
+            try:
+                return self.known(node, facts)  # type: ignore[arg-type]
+            except LookupError:
+                pass
+        elif not any(isinstance(f, (Stream, Uniform)) for f in facts) and not self.reads_streams(node):
+            return self.static(node, inputs)
+        return self.streaming(node, inputs)
+
+    def reads_streams(self, node: Node) -> bool:
+        if node.op not in ("Loop", "Scan"):
+            return False
+        return any(not isinstance(self.value(n, node).fact, (Const, Static)) for n in captured(node))
+
+    def known(self, node: Node, facts: list[Const | None]) -> list[Value]:
+        arrays = [None if f is None else f.value for f in facts]
+        dtypes = [0 if f is None else f.dtype for f in facts]
+        try:
+            results = fold(node, arrays, dtypes, self.graph.opset)
+        except ValueError as error:
+            if isinstance(error, NotAffine):
+                raise
+            raise Context.misfit(node, error) from None
+        return [Value(Const.of(a, t), n) for (a, t), n in zip(results, node.outputs, strict=True)]
+
+    def static(self, node: Node, inputs: list[Value | None]) -> list[Value]:
+        found = self.context.shapes(node, inputs)
+        names = self.emit.node(
+            node.op, [self.context.use(v) for v in inputs], node.attrs, node.outputs, label=node.name
+        )
+        return [Value(Static(t, s), n) for (t, s), n in zip(found, names, strict=True)]
+
+    def streaming(self, node: Node, inputs: list[Value | None]) -> list[Value]:
+        rule = self.rules.get(node.op)
+        if rule is None:
+            raise PulseError(
+                "no-rule",
+                node=node.label,
+                required="an operator with a streaming form",
+                found=f"{node.op} on the signal",
+                remedy="leave this output out with --outputs, or express the operator by others",
+            )
+        if not rule.uniform:
+            inputs = [
+                self.context.materialise(v) if v is not None and isinstance(v.fact, Uniform) else v for v in inputs
+            ]
+        if any(v is not None and isinstance(v.fact, Static) for v in inputs):
+            # What is known at run time only cannot be part of a prefix.
+            inputs = [self.at_zero(v) for v in inputs]
+        return rule.function(self.context, node, inputs)
+
+    def at_zero(self, value: Value | None) -> Value | None:
+        if value is not None and isinstance(value.fact, Stream) and value.fact.delay < 0:
+            return self.context.align(value, 0)
+        return value
+
+    def branch(self, node: Node, condition: Value | None) -> list[Value]:
+        """An If whose condition is known is the branch it takes."""
+        if condition is None or not isinstance(condition.fact, Const) or condition.fact.symbolic:
+            raise PulseError(
+                "depends-on-length",
+                node=node.label,
+                required="a condition that is known at conversion",
+                found="one that depends on the signal",
+                remedy="export the model without control flow",
+            )
+        taken = "then_branch" if condition.fact.value.reshape(-1)[0] else "else_branch"
+        body: onnx.GraphProto = node.attrs[taken]
+        outer = dict(self.values)
+        for tensor in body.initializer:
+            array = onnx.numpy_helper.to_array(tensor)
+            self.values[tensor.name] = Value(Const.of(array), tensor.name)
+        for proto in body.node:
+            self.visit(Node.from_proto(proto))
+        results = [self.value(o.name, node) for o in body.output]
+        inner = set(self.values) - set(outer)
+        self.values.update(outer)
+        for name in inner:
+            del self.values[name]
+        return results
+
+
+def _shape(node: Node, value: Value | None) -> Value:
+    assert value is not None
+    dims = value.fact.dims  # type: ignore[union-attr]
+    start, end = node.attrs.get("start", 0), node.attrs.get("end", len(dims))
+    if node.op == "Size":
+        total = Expr.of(1)
+        for d in dims:
+            total = total * d
+        array = np.array(total, dtype=object)
+    else:
+        array = np.empty(len(dims[start:end]), dtype=object)
+        array[:] = dims[start:end]
+    return Value(Const.of(array, onnx.TensorProto.INT64), node.outputs[0])

@@ -1,0 +1,134 @@
+"""The arithmetic of ops that slide a window along the signal: convolutions, pooling, framing, strided slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import PulseError
+from pulse.graph.expr import Expr
+from pulse.graph.ir import Node
+from pulse.streaming.context import Context
+from pulse.streaming.emit import np_type
+from pulse.streaming.facts import Stream, Value
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window along one axis: `extent` frames wide (dilation included), moved by `stride`, `before` frames of padding
+    in front. `length` is that of the output."""
+
+    extent: int
+    stride: int
+    before: int
+    length: Expr
+
+    def delay(self, delay: int) -> int:
+        """Output delay for an input delay: frame j is ready when input frame j*stride - before + extent - 1 is in."""
+        return -((self.before - delay - self.extent) // self.stride) - 1
+
+    def history(self, delay: int) -> int:
+        """Input frames kept between pulses; negative: frames to drop from the front of each pulse."""
+        return self.delay(delay) * self.stride + self.before - delay
+
+    def reads_past_end(self, length: Expr) -> bool:
+        """Whether the last output frame reads input frames past the end."""
+        over = (self.length - 1) * self.stride + self.extent - self.before - length
+        signals = np.arange(1, 4096)
+        return bool((over.at(signals)[self.length.at(signals) > 0] > 0).any())
+
+
+def slide(
+    ctx: Context,
+    value: Value,
+    window: Window,
+    fill: Any,
+    run: Callable[[str], str],
+    compute: Callable[[np.ndarray], np.ndarray],
+    shape: tuple[int, ...],
+    dtype: int,
+) -> Value:
+    """The streaming form of a window op: `run` emits it without padding on the stream axis, `compute` evaluates it.
+
+    `fill` is what padding reads as; `shape` (0 at the stream axis) and `dtype` are those of the result.
+    """
+    fact = value.fact
+    assert isinstance(fact, Stream)
+    delay = window.delay(fact.delay)
+    block = ctx.masked(value, fill, start=window.before > 0, end=window.reads_past_end(fact.length))
+    name = run(ctx.history(block, fact, window.history(fact.delay), fill))
+    prefix = None
+    if delay < 0:
+        lead = np.full(fact.block(window.before), fill, np_type(fact.dtype))
+        known = np.concatenate([lead, fact.frames(0, max(-fact.delay, 0))], axis=fact.axis)
+        cut = [slice(None)] * len(shape)
+        cut[fact.axis] = slice(0, -delay)
+        prefix = compute(known)[tuple(cut)]
+    rate = fact.rate / window.stride
+    return Value(Stream(dtype, shape, fact.axis, rate, delay, window.length, prefix), name)
+
+
+@dataclass(frozen=True)
+class Spatial:
+    """Kernel geometry on all spatial axes, as lists; `pads` are (before, after) pairs."""
+
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[tuple[int, int]]
+
+    def extent(self, i: int) -> int:
+        return (self.kernel[i] - 1) * self.dilations[i] + 1
+
+    def attrs(self, stream: int) -> dict[str, Any]:
+        """Attributes of the op without padding on spatial axis `stream`."""
+        pads = [(0, 0) if i == stream else p for i, p in enumerate(self.pads)]
+        return {
+            "kernel_shape": self.kernel,
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "pads": [p[0] for p in pads] + [p[1] for p in pads],
+        }
+
+
+def read_spatial(ctx: Context, node: Node, fact: Stream, kernel: Sequence[int]) -> Spatial:
+    """The geometry of a Conv or pooling node over a stream, automatic padding made explicit."""
+    n = len(fact.shape) - 2
+    strides = list(node.attrs.get("strides") or [1] * n)
+    dilations = list(node.attrs.get("dilations") or [1] * n)
+    flat = list(node.attrs.get("pads") or [0] * (2 * n))
+    pads = [(flat[i], flat[i + n]) for i in range(n)]
+    auto = node.attrs.get("auto_pad", "NOTSET")
+    if auto == "VALID":
+        pads = [(0, 0)] * n
+    elif auto in ("SAME_UPPER", "SAME_LOWER"):
+        for i in range(n):
+            extent, stride = (kernel[i] - 1) * dilations[i] + 1, strides[i]
+            if i + 2 == fact.axis:
+                total = _same_stream(ctx, node, fact, extent, stride)
+            else:
+                size = fact.shape[i + 2]
+                total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+            small, large = total // 2, total - total // 2
+            pads[i] = (small, large) if auto == "SAME_UPPER" else (large, small)
+    return Spatial(list(kernel), strides, dilations, pads)
+
+
+def _same_stream(ctx: Context, node: Node, fact: Stream, extent: int, stride: int) -> int:
+    """SAME padding along the signal: with a stride it depends on the length's remainder."""
+    if stride == 1:
+        return extent - 1
+    remainders = fact.length.at(np.arange(ctx.promise, 64 * ctx.promise * stride + 1, ctx.promise)) % stride
+    if remainders.min() != remainders.max():
+        raise PulseError(
+            "same-padding-stride",
+            node=node.label,
+            required=f"a length of which the remainder by {stride} is known: SAME padding with a stride depends on it",
+            found=f"length {fact.length}",
+            remedy=f"promise it with --length-multiple-of {stride * fact.rate.denominator}, or export with explicit pads",
+        )
+    remainder = int(remainders[0])
+    return max(extent - (remainder or stride), 0)
