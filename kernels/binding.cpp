@@ -39,6 +39,12 @@ pulse::Isa isa_of(const std::string& name) {
     throw nb::value_error(("no such instruction set: " + name).c_str());
 }
 
+pulse::Isa supported(const std::string& name) {
+    const pulse::Isa isa = isa_of(name);
+    require(pulse::isa_supported(isa), "this CPU or build does not run that instruction set");
+    return isa;
+}
+
 // The smallest and largest sum of one multiple of each stride: where a matrix of these strides reaches.
 std::pair<int64_t, int64_t> reach(int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride) {
     const int64_t a = (rows - 1) * row_stride, b = (cols - 1) * col_stride;
@@ -128,7 +134,13 @@ void bind_kernels(nb::module_& m) {
     nb::class_<Packed>(m, "Packed", "Weights (m, k) in panels of `panel` rows.")
         .def(nb::init<Matrix, int64_t, int64_t>(), nb::arg("a"), nb::arg("panel"), nb::arg("copies") = 1)
         .def_ro("panel", &Packed::panel)
-        .def_ro("stride", &Packed::stride);
+        .def_prop_ro("nbytes", [](const Packed& w) { return pulse::packed_bytes(pulse::Type::f32, w.panel, w.m, w.k); })
+        .def("read_bandwidth", [](const Packed& w, const std::string& isa, int64_t repeats) {
+            const auto* from = reinterpret_cast<const float*>(w.data.get());
+            const pulse::Isa set = supported(isa);
+            nb::gil_scoped_release free;
+            return pulse::read_bandwidth(set, from, w.stride / sizeof(float) * w.copies, repeats);
+        }, nb::arg("isa"), nb::arg("repeats"), "Bytes per nanosecond, reading all copies over and over.");
     nb::class_<Call>(m, "Product", "One product C = act(A * B + bias) on flat float32 arrays; strides in elements.")
         .def(nb::init<nb::handle_t<Packed>, Floats, Writable, int64_t, int64_t, int64_t, int64_t, int64_t,
                       std::optional<Offsets>, std::optional<Floats>, std::optional<Floats>, const std::string&, float, bool>(),
@@ -147,11 +159,9 @@ void bind_kernels(nb::module_& m) {
             nb::gil_scoped_release free;
             return pulse::time_product(k, c.p, repeats, c.copies, c.stride);
         }, nb::arg("kernel"), nb::arg("repeats"), "Mean nanoseconds of `repeats` calls.");
-    m.def("peak_flops", [](const std::string& isa, int64_t rounds) { return pulse::peak_flops(isa_of(isa), rounds); },
-          nb::arg("isa"), nb::arg("rounds") = 20000, "Operations per nanosecond, operands in registers.");
-    m.def("read_bandwidth", [](const std::string& isa, Floats from, int64_t repeats) {
-        return pulse::read_bandwidth(isa_of(isa), from.data(), from.shape(0), repeats);
-    }, nb::arg("isa"), nb::arg("data"), nb::arg("repeats"), "Bytes per nanosecond, reading `data` over and over.");
+    m.def("peak_flops", [](const std::string& isa, int64_t rounds) {
+        return pulse::peak_flops(supported(isa), rounds);
+    }, nb::arg("isa"), nb::arg("rounds") = 20000, "Operations per nanosecond, operands in registers.");
 }
 
 }  // namespace

@@ -76,10 +76,12 @@ const char* isa_name(Isa isa);
 // ldb == 1 (or k <= 1). mmm and ref take all.
 bool accepts(const KernelInfo& kernel, const Product& product);
 
-// Packed weights: panels of `panel` consecutive rows, the last one filled up with zero rows; within a panel k-major, so
-// that element (i, l) is at panel_base + l * panel + i % panel. panel = 1 is plain row-major. Every kernel of one panel
-// height reads the same packing, whatever its nr and ks. Panels hold k * panel elements each, so a row-block of whole
-// panels starts at packed_bytes(type, panel, rows, k).
+// Packed weights: panels of `panel` consecutive rows; rows that do not fill one go into lower panels, a multiple of 16 high
+// and then 4, 8 or 16, the last filled up with zero rows. Within a panel k-major: element (i, l) of a panel of height h that
+// starts at row r is at panel_base + l * h + (i - r). panel = 1 is plain row-major. Every kernel of one panel height reads
+// the same packing, whatever its nr and ks. Row r that starts a panel is at packed_bytes(type, panel, r, k).
+int64_t panel_height(int64_t panel, int64_t left);  // of the next panel with `left` rows to go
+int64_t padded_rows(int64_t panel, int64_t m);      // all heights together
 size_t packed_bytes(Type type, int64_t panel, int64_t m, int64_t k);
 
 // a(i, l) = a[i * am + l * ak]; out has packed_bytes(...) and is best aligned to 64 bytes.

@@ -1,22 +1,39 @@
+#include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "mmm.hpp"
 
 namespace pulse {
 
+int64_t panel_height(int64_t panel, int64_t left) {
+    if (left >= panel) return panel;
+    if (left >= 16) return left / 16 * 16;
+    return std::min<int64_t>(panel, left <= 4 ? 4 : left <= 8 ? 8 : 16);
+}
+
+int64_t padded_rows(int64_t panel, int64_t m) {
+    int64_t rows = m / panel * panel, padded = rows;
+    while (rows < m) {
+        const int64_t height = panel_height(panel, m - rows);
+        rows += height, padded += height;
+    }
+    return padded;
+}
+
 size_t packed_bytes(Type type, int64_t panel, int64_t m, int64_t k) {
     (void)type;  // f32 is the only one so far
-    return static_cast<size_t>((m + panel - 1) / panel * panel * k) * sizeof(float);
+    return static_cast<size_t>(padded_rows(panel, m) * k) * sizeof(float);
 }
 
 void pack(Type type, int64_t panel, const float* a, int64_t am, int64_t ak, int64_t m, int64_t k, void* out) {
     assert(panel > 0 && m >= 0 && k >= 0);
     (void)type;
     float* to = static_cast<float*>(out);
-    for (int64_t row = 0; row < m; row += panel)
+    for (int64_t row = 0, height = 0; row < m; row += height) {
+        height = panel_height(panel, m - row);
         for (int64_t l = 0; l < k; l++)
-            for (int64_t i = 0; i < panel; i++) *to++ = row + i < m ? a[(row + i) * am + l * ak] : 0.0f;
+            for (int64_t i = 0; i < height; i++) *to++ = row + i < m ? a[(row + i) * am + l * ak] : 0.0f;
+    }
 }
 
 }  // namespace pulse

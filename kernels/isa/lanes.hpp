@@ -1,68 +1,92 @@
 // Family nl: lanes along n on rows of B and C that are contiguous, R rows of A broadcast per tile.
 #pragma once
-#include "isa/act.hpp"
-#include "isa/tile.hpp"
+#include "isa/panels.hpp"
 
 namespace pulse::PULSE_NS {
 
-template <int R, int NV, int W>
-PULSE_INLINE void strip(const Product& p, const float* a, int64_t row, int64_t rows, int64_t col) {
+// R rows of a panel HEIGHT rows high by NV vectors of W columns.
+template <int R, int HEIGHT, int NV, int W>
+PULSE_INLINE void strip(const Product& p, const float* a, int64_t row, int64_t col) {
     typedef typename Vec<W>::T X;
     float* c = p.c + row * p.cm + col;
     X acc[R][NV];
-    PULSE_UNROLL for (int r = 0; r < R; r++) {
-        const X start = p.bias && r < rows ? broadcast<W>(p.bias[row + r]) : X{};
-        PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = start;
+    if (p.bias) {
+        PULSE_UNROLL for (int r = 0; r < R; r++) {
+            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = broadcast<W>(p.bias[row + r]);
+        }
+    } else {
+        PULSE_UNROLL for (int r = 0; r < R; r++) {
+            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = X{};
+        }
     }
     if (p.accumulate) {
         PULSE_UNROLL for (int r = 0; r < R; r++) {
-            if (r < rows) {
-                PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] += load<W>(c + r * p.cm + v * W);
-            }
+            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] += load<W>(c + r * p.cm + v * W);
         }
     }
     if (p.off)
-        lanes<R, NV, W, true>(acc, a, p.b + col, p.off, 0, p.k);
+        lanes<R, HEIGHT, NV, W, true>(acc, a, p.b + col, p.off, 0, p.k);
     else
-        lanes<R, NV, W, false>(acc, a, p.b + col, nullptr, p.ldb, p.k);
+        lanes<R, HEIGHT, NV, W, false>(acc, a, p.b + col, nullptr, p.ldb, p.k);
     if (p.act == Act::relu) {
         PULSE_UNROLL for (int r = 0; r < R; r++) {
             PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = at_least(acc[r][v], X{});
         }
     }
     PULSE_UNROLL for (int r = 0; r < R; r++) {
-        if (r < rows) {
-            PULSE_UNROLL for (int v = 0; v < NV; v++) store<W>(c + r * p.cm + v * W, acc[r][v]);
-        }
+        PULSE_UNROLL for (int v = 0; v < NV; v++) store<W>(c + r * p.cm + v * W, acc[r][v]);
     }
     if (p.act > Act::relu)
-        for (int64_t r = 0; r < (rows < R ? rows : R); r++)
+        for (int64_t r = 0; r < R; r++)
             activate_span(c + r * p.cm, NV * W, p.act, p.act == Act::prelu ? p.slope + row + r : &p.alpha, false);
 }
 
-// The columns left over, by narrower vectors, down to single columns.
+// Columns from col on that do not fill a tile: by narrower vectors, then single ones with lanes along m as in family mmm.
 template <int R, int W>
-static __attribute__((noinline)) void narrow_strips(const Product& p, const float* a, int64_t row, int64_t rows,
-                                                    int64_t col, int64_t to) {
-    for (; col + W <= to; col += W) strip<R, 1, W>(p, a, row, rows, col);
-    if constexpr (W > 1)
-        if (col < to) narrow_strips<R, (W > 4 ? W / 2 : 1)>(p, a, row, rows, col, to);
+static __attribute__((noinline)) void last_strips(const Product& p, const float* a, int64_t row, int64_t col) {
+    for (; col + W <= p.n; col += W) strip<R, R, 1, W>(p, a, row, col);
+    if (col == p.n) return;
+    if constexpr (W > 4)
+        last_strips<R, W / 2>(p, a, row, col);
+    else
+        last_columns<(R < VL ? R : VL), (R < VL ? 1 : R / VL), 3>(p, walk_of(p), a, row, R, col);
+}
+
+// The rows left over, exactly LEFT of them in a lower panel (see pack()); wide enough to keep CHAINS sums in flight.
+template <int LEFT>
+static __attribute__((noinline)) void low_strips(const Product& p, const float* a, int64_t row) {
+    constexpr int HEIGHT = LEFT <= 4 ? 4 : 8, WISH = (CHAINS + LEFT - 1) / LEFT;
+    constexpr int NV = LEFT * WISH + WISH < REGISTERS ? WISH : WISH - 1;
+    int64_t col = 0;
+    for (; col + NV * VL <= p.n; col += NV * VL) strip<LEFT, HEIGHT, NV, VL>(p, a, row, col);
+    for (; col + VL <= p.n; col += VL) strip<LEFT, HEIGHT, 1, VL>(p, a, row, col);
+    if (col < p.n)
+        last_columns<(HEIGHT < VL ? HEIGHT : VL), (HEIGHT < VL ? 1 : HEIGHT / VL), (VL > 8 ? 8 : 4)>(p, walk_of(p), a, row, LEFT, col);
+}
+template <int LEFT>
+PULSE_INLINE void last_strips_of(const Product& p, const float* a, int64_t row) {
+    if (p.m - row == LEFT)
+        low_strips<LEFT>(p, a, row);
+    else if constexpr (LEFT > 1)
+        last_strips_of<LEFT - 1>(p, a, row);
 }
 
 template <int R, int NR>
 static void nl(const Product& p) {
-    static_assert(NR % VL == 0, "tiles are whole vectors wide");
+    static_assert(NR % VL == 0 && (R == 4 || R == 8), "whole vectors wide; heights that pack() makes");
     // A block of columns whose rows of B stay in the first cache level while all panels of A pass over it.
     const int64_t fit = 6144 / (p.k + 1) / NR * NR, block = fit > NR ? fit : NR;
+    const int64_t whole = p.m / R * R;
+    const float* a = static_cast<const float*>(p.a);
     for (int64_t from = 0; from < p.n; from += block) {
         const int64_t to = from + block < p.n ? from + block : p.n;
-        const float* a = static_cast<const float*>(p.a);
-        for (int64_t row = 0; row < p.m; row += R, a += R * p.k) {
+        for (int64_t row = 0; row < whole; row += R) {
             int64_t col = from;
-            for (; col + NR <= to; col += NR) strip<R, NR / VL, VL>(p, a, row, p.m - row, col);
-            if (col < to) narrow_strips<R, VL>(p, a, row, p.m - row, col, to);
+            for (; col + NR <= to; col += NR) strip<R, R, NR / VL, VL>(p, a + row * p.k, row, col);
+            if (col < to) last_strips<R, VL>(p, a + row * p.k, row, col);
         }
     }
+    if (whole < p.m) last_strips_of<R - 1>(p, a + whole * p.k, whole);
 }
 
 }  // namespace pulse::PULSE_NS

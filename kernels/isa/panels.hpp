@@ -54,39 +54,45 @@ static __attribute__((noinline, unused)) void scatter(const Product& p, float* t
 
 // How a product addresses B: one branch per tile chooses the loop, so that all four share a tile's start and end.
 enum class Walk { unit, strided, offset_unit, offset_strided };
+PULSE_INLINE Walk walk_of(const Product& p) {
+    if (p.off) return p.bn == 1 ? Walk::offset_unit : Walk::offset_strided;
+    return p.bn == 1 ? Walk::unit : Walk::strided;
+}
 
-template <int MV, int NR, int KS>
+// MV vectors of W rows, of which `rows` exist, by NR columns.
+template <int W, int MV, int NR, int KS>
 PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
-    constexpr int MR = MV * VL;
+    typedef typename Vec<W>::T X;
+    constexpr int MR = MV * W;
     const bool full = rows >= MR;
-    V acc[KS][NR][MV];
+    X acc[KS][NR][MV];
     PULSE_UNROLL for (int s = 1; s < KS; s++) {
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
-            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s][j][i] = V{};
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s][j][i] = X{};
         }
     }
     if (full && !p.accumulate) {
         PULSE_UNROLL for (int i = 0; i < MV; i++) {
-            const V start = p.bias ? load(p.bias + row + i * VL) : V{};
+            const X start = p.bias ? load<W>(p.bias + row + i * W) : X{};
             PULSE_UNROLL for (int j = 0; j < NR; j++) acc[0][j][i] = start;
         }
     } else {
         float t[NR * MR];
         gather(p, t, MR, NR, row, full ? MR : rows, col);
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
-            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = load(t + j * MR + i * VL);
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = load<W>(t + j * MR + i * W);
         }
     }
     const float* b = p.b + col * p.bn;
     // A tile of one column never looks at the column stride.
     if (NR > 1 && walk == Walk::unit)
-        tile<MV, NR, KS, false, true>(acc, a, b, nullptr, p.ldb, 1, p.k);
+        tile<W, MV, NR, KS, false, true>(acc, a, b, nullptr, p.ldb, 1, p.k);
     else if (NR > 1 && walk == Walk::offset_unit)
-        tile<MV, NR, KS, true, true>(acc, a, b, p.off, 0, 1, p.k);
+        tile<W, MV, NR, KS, true, true>(acc, a, b, p.off, 0, 1, p.k);
     else if (walk == Walk::unit || walk == Walk::strided)
-        tile<MV, NR, KS, false, false>(acc, a, b, nullptr, p.ldb, p.bn, p.k);
+        tile<W, MV, NR, KS, false, false>(acc, a, b, nullptr, p.ldb, p.bn, p.k);
     else
-        tile<MV, NR, KS, true, false>(acc, a, b, p.off, 0, p.bn, p.k);
+        tile<W, MV, NR, KS, true, false>(acc, a, b, p.off, 0, p.bn, p.k);
     PULSE_UNROLL for (int s = 1; s < KS; s++) {
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
             PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] += acc[s][j][i];
@@ -96,52 +102,87 @@ PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row,
         float* c = p.c + row + col * p.cn;
         if (p.act == Act::relu) {
             PULSE_UNROLL for (int j = 0; j < NR; j++) {
-                PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = at_least(acc[0][j][i], V{});
+                PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = at_least(acc[0][j][i], X{});
             }
         }
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
-            PULSE_UNROLL for (int i = 0; i < MV; i++) store(c + j * p.cn + i * VL, acc[0][j][i]);
+            PULSE_UNROLL for (int i = 0; i < MV; i++) store<W>(c + j * p.cn + i * W, acc[0][j][i]);
         }
     } else {
         float t[NR * MR];
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
-            PULSE_UNROLL for (int i = 0; i < MV; i++) store(t + j * MR + i * VL, acc[0][j][i]);
+            PULSE_UNROLL for (int i = 0; i < MV; i++) store<W>(t + j * MR + i * W, acc[0][j][i]);
         }
         scatter(p, t, MR, NR, row, full ? MR : rows, col);
     }
 }
 
-// Columns that do not fill a tile are finished by smaller tiles of the same panel height, exact and shared by all kernels.
-template <int MV, int NR>
+// What does not fill a kernel's tile is finished by smaller exact ones, shared by all kernels and so not inlined.
+template <int W, int MV, int NR, int KS = 1>
 static __attribute__((noinline)) void small_cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows,
                                                  int64_t col) {
-    cell<MV, NR, 1>(p, walk, a, row, rows, col);
+    cell<W, MV, NR, KS>(p, walk, a, row, rows, col);
 }
 constexpr int smaller(int nr) { return nr > 8 ? 8 : nr > 4 ? 4 : nr - 1; }
 
-template <int MV, int NR>
-PULSE_INLINE void remainder(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
+template <int W, int MV, int NR>
+PULSE_INLINE void last_columns(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
     if constexpr (NR > 0) {
         if (p.n - col >= NR) {
-            small_cell<MV, NR>(p, walk, a, row, rows, col);
+            small_cell<W, MV, NR>(p, walk, a, row, rows, col);
             col += NR;
         }
-        if (col < p.n) remainder<MV, smaller(NR)>(p, walk, a, row, rows, col);
+        if (col < p.n) last_columns<W, MV, smaller(NR)>(p, walk, a, row, rows, col);
+    }
+}
+
+// One of the lower panels that hold the rows left over (see pack()), MV * W rows high. SPLIT: the kernel at work splits k.
+template <int W, int MV, bool SPLIT>
+static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, const float* a, int64_t row) {
+    constexpr int FIT = (REGISTERS - 1 - MV) / MV, NR = SPLIT ? 1 : FIT >= 8 ? 8 : FIT >= 4 ? 4 : FIT > 0 ? FIT : 1;
+    constexpr int KS = SPLIT && MV < CHAINS ? CHAINS / MV : 1;
+    int64_t col = 0;
+    for (; col + NR <= p.n; col += NR) small_cell<W, MV, NR, KS>(p, walk, a, row, p.m - row, col);
+    if (col < p.n) last_columns<W, MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
+}
+
+// H: the height of a panel of sixteens, tried from the highest below the kernel's own.
+template <int H, bool SPLIT>
+PULSE_INLINE void last_rows(const Product& p, Walk walk, const float* a, int64_t row) {
+    const int64_t left = p.m - row;
+    if constexpr (H >= 16) {
+        if (left >= H) {
+            low_panel<VL, H / VL, SPLIT>(p, walk, a, row);
+            a += H * p.k, row += H;
+        }
+        if (row < p.m) {
+            if (left >= H)
+                last_rows<0, SPLIT>(p, walk, a, row);
+            else
+                last_rows<H - 16, SPLIT>(p, walk, a, row);
+        }
+    } else if (left <= 4) {
+        low_panel<4, 1, SPLIT>(p, walk, a, row);
+    } else if (left <= 8) {
+        low_panel<(VL < 8 ? VL : 8), (VL < 8 ? 8 / VL : 1), SPLIT>(p, walk, a, row);
+    } else {
+        low_panel<VL, 16 / VL, SPLIT>(p, walk, a, row);
     }
 }
 
 template <int MR, int NR, int KS>
 static void mmm(const Product& p) {
-    static_assert(MR % VL == 0, "panels are whole vectors high");
+    static_assert(MR % VL == 0 && (MR < 16 ? MR == 4 || MR == 8 : MR % 8 == 0), "the heights pack() makes");
     constexpr int MV = MR / VL;
-    const Walk walk = p.off ? (p.bn == 1 ? Walk::offset_unit : Walk::offset_strided)
-                            : (p.bn == 1 ? Walk::unit : Walk::strided);
+    const Walk walk = walk_of(p);
     const float* a = static_cast<const float*>(p.a);
-    for (int64_t row = 0; row < p.m; row += MR, a += MR * p.k) {
+    int64_t row = 0;
+    for (; row + MR <= p.m; row += MR, a += MR * p.k) {
         int64_t col = 0;
-        for (; col + NR <= p.n; col += NR) cell<MV, NR, KS>(p, walk, a, row, p.m - row, col);
-        if (col < p.n) remainder<MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
+        for (; col + NR <= p.n; col += NR) cell<VL, MV, NR, KS>(p, walk, a, row, MR, col);
+        if (col < p.n) last_columns<VL, MV, smaller(NR)>(p, walk, a, row, MR, col);
     }
+    if (row < p.m) last_rows<(MR - 1) / 16 * 16, (KS > 1)>(p, walk, a, row);
 }
 
 }  // namespace pulse::PULSE_NS

@@ -4,26 +4,27 @@
 
 namespace pulse::PULSE_NS {
 
-// acc[s][j][i] += panel of A (k-major, MV vectors high) times NR columns of B, lanes along m; row l of A goes to
+// acc[s][j][i] += panel of A (k-major, MV vectors of W rows) times NR columns of B, lanes along m; row l of A goes to
 // accumulator l % KS. B(l, j) = b[(OFF ? off[l] : l * ldb) + j * (UNIT ? 1 : bn)].
-template <int MV, int NR, int KS, bool OFF, bool UNIT>
-PULSE_INLINE void tile(V (&acc)[KS][NR][MV], const float* a, const float* b, const int32_t* off, int64_t ldb, int64_t bn,
-                       int64_t k) {
+template <int W, int MV, int NR, int KS, bool OFF, bool UNIT>
+PULSE_INLINE void tile(typename Vec<W>::T (&acc)[KS][NR][MV], const float* a, const float* b, const int32_t* off,
+                       int64_t ldb, int64_t bn, int64_t k) {
+    typedef typename Vec<W>::T X;
     const float* column[NR];
     PULSE_UNROLL for (int j = 0; j < NR; j++) column[j] = UNIT ? b + j : b + j * bn;
     int64_t row = 0;
     auto step = [&](int64_t l, int s) __attribute__((always_inline)) {
         if constexpr (OFF) row = off[l];
-        V av[MV];
+        X av[MV];
         PULSE_UNROLL for (int i = 0; i < MV; i++) {
-            av[i] = load(a + i * VL);
+            av[i] = load<W>(a + i * W);
             if constexpr (NR > 1 && MV > 1 && KS * NR * MV + MV + 1 + SLACK <= REGISTERS) PULSE_PIN(av[i]);
         }
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
-            const V x = broadcast(column[j][row]);
+            const X x = broadcast<W>(column[j][row]);
             PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s][j][i] += av[i] * x;
         }
-        a += MV * VL;
+        a += MV * W;
         if constexpr (!OFF) row += ldb;
     };
     int64_t l = 0;
@@ -34,8 +35,8 @@ PULSE_INLINE void tile(V (&acc)[KS][NR][MV], const float* a, const float* b, con
         for (; l < k; l++) step(l, 0);
 }
 
-// acc[r][v] += R rows of A (k-major panel, broadcast) times NV vectors of W columns of B, lanes along n.
-template <int R, int NV, int W, bool OFF>
+// acc[r][v] += R rows of A (k-major panel `HEIGHT` rows high, broadcast) times NV vectors of W columns of B, lanes along n.
+template <int R, int HEIGHT, int NV, int W, bool OFF>
 PULSE_INLINE void lanes(typename Vec<W>::T (&acc)[R][NV], const float* a, const float* b, const int32_t* off, int64_t ldb,
                         int64_t k) {
     const float* row = b;
@@ -46,7 +47,7 @@ PULSE_INLINE void lanes(typename Vec<W>::T (&acc)[R][NV], const float* a, const 
         PULSE_UNROLL for (int r = 0; r < R; r++) {
             PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] += a[r] * x[v];
         }
-        a += R;
+        a += HEIGHT;
         if constexpr (!OFF) row += ldb;
     }
 }

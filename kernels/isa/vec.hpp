@@ -28,20 +28,22 @@ constexpr int REGISTERS = 32;
 #else
 constexpr int REGISTERS = 16;
 #endif
+// Sums in flight that hide the latency of a multiply-add: 4 cycles at one (AVX-512 on Zen 4) or two per cycle.
+constexpr int CHAINS = VL == 16 ? 4 : 8;
 // AVX2 code needs one register more than the tile itself: without the slack one product ran at half speed for spills.
 constexpr int SLACK = VL == 8 ? 1 : 0;
 
 template <int W>
 struct Vec {
     typedef float T __attribute__((vector_size(W * 4)));
-    typedef float Unaligned __attribute__((vector_size(W * 4), aligned(4), may_alias));
+    typedef float Unaligned __attribute__((vector_size(W * 4), aligned(4)));
     typedef int32_t Int __attribute__((vector_size(W * 4)));
     typedef uint32_t Bits __attribute__((vector_size(W * 4)));
 };
 template <>
 struct Vec<1> {
     typedef float T;
-    typedef float Unaligned __attribute__((may_alias));
+    typedef float Unaligned;
 };
 typedef Vec<VL>::T V;
 
