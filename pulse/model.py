@@ -33,12 +33,14 @@ class PulsedModel:
 
     Attributes:
         warnings: what was left out at conversion.
-        traced: for a fresh conversion, the pulsed value and its fact per value of the source (for `pulse check`).
+        source: the full-signal model, for a fresh conversion.
+        traced: likewise, the pulsed value and its fact per value of the source.
     """
 
     proto: onnx.ModelProto
     info: mf.Manifest
     warnings: list[str] = field(default_factory=list)
+    source: onnx.ModelProto | None = field(default=None, repr=False)
     traced: dict[str, Value] = field(default_factory=dict, repr=False)
 
     @property
@@ -91,7 +93,7 @@ def convert(
     *,
     inputs: Mapping[str, str] | None = None,
     outputs: Sequence[str] | None = None,
-    length_multiple_of: int = 1,
+    length_multiple_of: int | None = None,
 ) -> PulsedModel:
     """The streaming form of a full-signal model.
 
@@ -107,7 +109,7 @@ def convert(
     """
     _check_width(pulse, length_multiple_of)
     proto, label = read_model(source)
-    digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    digest = digest_of(proto)
     if any(p.key == mf.KEY for p in proto.metadata_props):
         raise PulseError(
             "invalid-model",
@@ -127,7 +129,12 @@ def convert(
     model, manifest = assemble(found, signature, kept, pulse, Identity(label, digest, symbol))
     for note in notes:
         _warnings.warn(note, PulseWarning, stacklevel=2)
-    return PulsedModel(model, manifest, notes, dict(found.values))
+    return PulsedModel(model, manifest, notes, proto, dict(found.values))
+
+
+def digest_of(proto: onnx.ModelProto) -> str:
+    """SHA-256 of a model, external data included."""
+    return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
 
 
 def analyse_source(
@@ -206,7 +213,7 @@ def _used(graph: Graph, signature: list[Input]) -> list[Input]:
     return [i for i in signature if i.name in names]
 
 
-def _check_width(pulse: int | str, multiple: int) -> None:
+def _check_width(pulse: int | str, multiple: int | None) -> None:
     if pulse != "dynamic" and (isinstance(pulse, bool) or not isinstance(pulse, int) or pulse < 1):
         raise PulseError(
             "illegal-pulse",
@@ -215,7 +222,7 @@ def _check_width(pulse: int | str, multiple: int) -> None:
             found=repr(pulse),
             remedy="for example --pulse 4",
         )
-    if isinstance(multiple, bool) or not isinstance(multiple, int) or multiple < 1:
+    if multiple is not None and (isinstance(multiple, bool) or not isinstance(multiple, int) or multiple < 1):
         raise PulseError(
             "usage",
             node="length_multiple_of",

@@ -142,6 +142,6 @@ def print_summary(pulsed: PulsedModel, target: Path, frame: float | None, checke
 
 def state_bytes(pulsed: PulsedModel) -> int:
     """Bytes that one stream keeps between calls."""
-    import numpy as np
+    from pulse.streaming.emit import np_type
 
-    return sum(math.prod(state.shape) * np.dtype(state.dtype).itemsize for state in pulsed.states)
+    return sum(math.prod(state.shape) * np_type(state.dtype).itemsize for state in pulsed.states)

@@ -27,10 +27,10 @@ class OnnxRuntimeEngine:
 
     name = "onnxruntime"
 
-    def __init__(self, proto: onnx.ModelProto) -> None:
+    def __init__(self, proto: onnx.ModelProto, optimise: bool = True) -> None:
         try:
             try:
-                self._session = session(proto)
+                self._session = session(proto, optimise)
             except Exception:  # a fusion that rejects the graph
                 self._session = session(proto, optimise=False)
         except Exception as error:  # onnxruntime's own exception types

@@ -13,6 +13,7 @@ from pulse import manifest as mf
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
 from pulse.graph.signature import Input
+from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter, State
 from pulse.streaming.facts import Stream, Uniform, Value
 from pulse.streaming.functions import DOMAIN, build
@@ -34,6 +35,7 @@ def assemble(
     """The pulsed model and its manifest, for outputs that are streams."""
     emit, context = found.emit, found.context
     finals: dict[str, Stream] = {}
+    delivered: list[tuple[str, Value]] = []
     for name in outputs:
         value = found.values[name]
         if isinstance(value.fact, Uniform):
@@ -41,8 +43,13 @@ def assemble(
         assert isinstance(value.fact, Stream)
         value = context.align(value, max(value.fact.delay, 0))
         assert isinstance(value.fact, Stream)
+        context.read(value)
         finals[name] = value.fact
-        _deliver(emit, found, value, name)
+        delivered.append((name, value))
+    _drop_idle_masks(context)
+    renamed: dict[str, str] = {}
+    for name, value in delivered:
+        _deliver(emit, found, value.name, name, renamed)
     states = _prune(emit, list(outputs))
     wires = {i for node in emit.nodes for i in node.inputs}
     length = emit.length_input if emit.length_input in wires else None
@@ -64,36 +71,47 @@ def assemble(
     return _model(emit, manifest, context.opset, origin), manifest
 
 
-def _deliver(emit: Emitter, found: Analysis, value: Value, name: str) -> None:
-    """Gives a value the name of the source's output."""
-    if value.name == name:
+def _drop_idle_masks(context: Context) -> None:
+    """A conv padded at its end whose surplus frames are cut off later needs no mask there."""
+    needed = context.needed_masks | {
+        t.masked for t in context.tails if any(t.matters(n) for n in context.reads.get(t.result, ()))
+    }
+    idle = {t.masked: t.plain for t in context.tails if t.masked not in needed}
+    for node in context.emit.nodes:
+        node.inputs = [idle.get(i, i) for i in node.inputs]
+
+
+def _deliver(emit: Emitter, found: Analysis, value: str, name: str, renamed: dict[str, str]) -> None:
+    """Gives an emitted value the name of the source's output. `renamed` holds what earlier calls did."""
+    value = renamed.get(value, value)
+    if value == name:
+        found.delivered.add(name)
         return
+    if any(name in node.outputs for node in emit.nodes) or name in emit.constants:
+        # Another value holds the output's name: the same before its delay line, say.
+        _rename(emit, found, name, emit.unique(f"{name}.early"), renamed)
     producers = {o for node in emit.nodes for o in node.outputs}
-    if value.name not in producers or value.name in {s.output for s in emit.states} or value.name in found.delivered:
-        _free(emit, found, name)
-        emit.nodes.append(Node("Identity", [value.name], [name], {}, f"Identity:{name}"))
+    taken = {s.output for s in emit.states} | found.delivered
+    if value in producers and value not in taken:
+        _rename(emit, found, value, name, renamed)
     else:
-        _free(emit, found, name)
-        _rename(emit, found, value.name, name)
+        emit.nodes.append(Node("Identity", [value], [name], {}, f"Identity:{name}"))
     emit.names.add(name)
     found.delivered.add(name)
 
 
-def _free(emit: Emitter, found: Analysis, name: str) -> None:
-    """Another value may hold the output's name: the same before its delay line, say."""
-    if any(name in node.outputs for node in emit.nodes) or name in emit.constants:
-        _rename(emit, found, name, emit.unique(f"{name}.early"))
-
-
-def _rename(emit: Emitter, found: Analysis, old: str, new: str) -> None:
+def _rename(emit: Emitter, found: Analysis, old: str, new: str, renamed: dict[str, str]) -> None:
     for node in emit.nodes:
         node.inputs = [new if i == old else i for i in node.inputs]
         node.outputs = [new if o == old else o for o in node.outputs]
     if old in emit.constants:
         emit.constants[new] = emit.constants.pop(old)
-    for key, value in found.values.items():
-        if value.name == old:
-            found.values[key] = Value(value.fact, new)
+    for key, kept in found.values.items():
+        if kept.name == old:
+            found.values[key] = Value(kept.fact, new)
+    for key in [k for k, v in renamed.items() if v == old]:
+        renamed[key] = new
+    renamed[old] = new
 
 
 def _prune(emit: Emitter, outputs: list[str]) -> list[State]:

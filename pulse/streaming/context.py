@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -19,6 +20,17 @@ from pulse.streaming.facts import Const, Stream, Uniform, Value
 TOKEN = 7919  # stands for the frames of a block in shape inference: a prime that no other dim is likely to have
 
 
+@dataclass(frozen=True)
+class Tail:
+    """A masked end that may turn out to be of no consequence: `matters` tells for a number of emitted frames within
+    which `result`, the op's own emission, is read. `plain` is what to read instead of `masked`."""
+
+    masked: str
+    plain: str
+    result: str
+    matters: Callable[[Expr], bool]
+
+
 class Context:
     """One conversion under way.
 
@@ -28,6 +40,9 @@ class Context:
     def __init__(self, emit: Emitter, opset: int, granularity: int = 1, promise: int = 1) -> None:
         self.emit, self.opset, self.granularity, self.promise = emit, opset, granularity, promise
         self.multiple = promise  # lengths must be a multiple of this for the source model to be defined
+        self.reads: dict[str, list[Expr]] = {}  # emitted frames, counted from the first, within which each is read
+        self.tails: list[Tail] = []
+        self.needed_masks: set[str] = set()
         self._memo: dict[tuple[Any, ...], Any] = {}
 
     # -- names ---------------------------------------------------------------------------------------------------
@@ -35,6 +50,7 @@ class Context:
         """The name by which nodes read a value; constants become initialisers here."""
         if value is None:
             return ""
+        self.read(value)
         if isinstance(value.fact, Const):
             if value.fact.symbolic:
                 raise self.depends(value.name)
@@ -43,6 +59,12 @@ class Context:
             return self.emit.const(value.fact.frame, value.name)
         return value.name
 
+    def read(self, value: Value) -> None:
+        """Notes that the frames of a stream within its length matter to somebody."""
+        if isinstance(value.fact, Stream):
+            # Slices and pads rename frames: counted from the first one emitted, the end is at length + delay.
+            self.reads.setdefault(value.name, []).append(value.fact.length + value.fact.delay)
+
     # -- alignment -----------------------------------------------------------------------------------------------
     def align(self, value: Value, delay: int) -> Value:
         """The same stream with a larger delay."""
@@ -50,6 +72,7 @@ class Context:
         assert isinstance(fact, Stream) and delay >= fact.delay
         if delay == fact.delay:
             return value
+        self.read(value)
         key = ("align", value.name, fact.axis, fact.delay, delay)
         if key not in self._memo:
             frames = delay - fact.delay
@@ -116,8 +139,12 @@ class Context:
         return found
 
     # -- edges ---------------------------------------------------------------------------------------------------
-    def masked(self, value: Value, fill: Any, *, start: bool, end: bool) -> str:
-        """The block of a stream in which frames before the signal (`start`) or past its end read as `fill`."""
+    def masked(self, value: Value, fill: Any, *, start: bool, end: bool, tail: bool = False) -> str:
+        """The block of a stream in which frames before the signal (`start`) or past its end read as `fill`.
+
+        `tail`: the caller adds a `Tail`, so that the mask goes where the end turns out not to matter.
+        """
+        self.read(value)
         fact = value.fact
         assert isinstance(fact, Stream)
         start = start and fact.delay > 0
@@ -133,6 +160,8 @@ class Context:
             inputs = [value.name, self.emit.position()] + ([self.emit.length(fact.length)] if end else [])
             self._memo[key] = self.emit.call(name, inputs, attrs, [f"{value.name}.masked"])[0]
         masked: str = self._memo[key]
+        if not tail:
+            self.needed_masks.add(masked)
         return masked
 
     def history(self, name: str, fact: Stream, frames: int, fill: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
-from pulse.streaming.context import Context
+from pulse.streaming.context import Context, Tail
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Stream, Value
 
@@ -58,8 +58,16 @@ def slide(
     fact = value.fact
     assert isinstance(fact, Stream)
     delay = window.delay(fact.delay)
-    block = ctx.masked(value, fill, start=window.before > 0, end=window.reads_past_end(fact.length))
+    start, end = window.before > 0, window.reads_past_end(fact.length)
+    block = ctx.masked(value, fill, start=start, end=end, tail=end)
     name = run(ctx.history(block, fact, window.history(fact.delay), fill))
+    if end:
+        plain = ctx.masked(value, fill, start=start, end=False)
+
+        def matters(frames: Expr) -> bool:
+            return replace(window, length=frames - delay).reads_past_end(fact.length)
+
+        ctx.tails.append(Tail(block, plain, name, matters))
     prefix = None
     if delay < 0:
         lead = np.full(fact.block(window.before), fill, np_type(fact.dtype))
