@@ -43,6 +43,15 @@ def test_every_code_raised_is_in_the_table() -> None:
     assert not missing, "codes without an entry in pulse/diagnostics:\n" + "\n".join(missing)
 
 
+# Raised by rules for operators that say `no-rule` until they have one.
+AWAITED = {"data-dependent-shape", "loop-over-stream", "resize-mode", "splits-stream-axis"}
+
+
+def test_every_code_in_the_table_is_raised() -> None:
+    unused = set(CODES) - literals() - AWAITED
+    assert not unused, f"codes that nothing raises: {', '.join(sorted(unused))}"
+
+
 def test_no_code_appears_twice() -> None:
     assert sum(len(entries) for entries in THEMES.values()) == len(CODES)
 

@@ -53,7 +53,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
             if single:
                 np.save(file, next(iter(arrays.values())))
             else:
-                np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+                np.savez(file, allow_pickle=False, **arrays)
         os.replace(beside, path)
     except OSError as error:
         raise PulseError("output-unwritable", node=str(path), found=error.strerror or str(error)) from error

@@ -29,6 +29,7 @@ def command(
     widths: list[int | str] | None,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
+    length_multiple_of: int | None,
     engine: str | None,
     seed: int,
     as_json: bool,
@@ -39,7 +40,15 @@ def command(
     """
     from pulse.check import check
 
-    result = check(model, pulses=widths, inputs=options.input_shapes(inputs), outputs=outputs, engine=engine, seed=seed)
+    result = check(
+        model,
+        pulses=widths,
+        inputs=options.input_shapes(inputs),
+        outputs=outputs,
+        length_multiple_of=length_multiple_of,
+        engine=engine,
+        seed=seed,
+    )
     if as_json:
         print_json(result)
     else:

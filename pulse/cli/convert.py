@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--output", type=click.Path(), help="Where to write. [default: STEM.pulseN.onnx beside MODEL]")
 @options.source_options
-@click.option("--length-multiple-of", type=click.IntRange(1), metavar="N", help="Promise that signals are that long.")
 @click.option("--no-check", is_flag=True, help="Skip the comparison with the full-signal model.")
 @click.option("--flat", is_flag=True, help="Inline the functions, for runtimes without them (tract, OpenVINO).")
 @options.frame_options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -14,50 +15,74 @@ from pulse.cli.output import print_json, print_table, shape_text
 @options.model_argument
 @options.source_options
 @options.frame_options
+@click.option("--facts", is_flag=True, help="Show the stream fact of every value.")
 @options.json_option
 def command(
     model: str,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
+    length_multiple_of: int | None,
     frame_ms: float | None,
     rate: int | None,
     hop: int | None,
+    facts: bool,
     as_json: bool,
 ) -> None:
     """Show the rates and delays of MODEL, its costs, and what would stop it from streaming."""
     frame = options.milliseconds(frame_ms, rate, hop)
     from pulse.inspect import inspect
 
-    facts = inspect(model, inputs=options.input_shapes(inputs), outputs=outputs, frame_ms=frame)
+    found = inspect(
+        model,
+        inputs=options.input_shapes(inputs),
+        outputs=outputs,
+        length_multiple_of=length_multiple_of,
+        frame_ms=frame,
+    )
     if as_json:
-        print_json(facts)
-    else:
-        print_facts(facts)
+        print_json(found)
+        return
+    print_ports(found, with_ms=frame is not None)
+    print_totals(found)
+    if facts:
+        click.echo()
+        print_table(["value", "fact"], [[row["name"], row["fact"]] for row in found["facts"]])
+    print_obstacles(found["obstacles"])
 
 
-def print_facts(facts: dict[str, Any]) -> None:
-    """The facts as lines and tables."""
-    rows = [
-        [kind, port["name"], shape_text(port["shape"]), port["axis"], port["rate"], port["delay"], port["delay_ms"]]
-        for kind, ports in (("in", facts["inputs"]), ("out", facts["outputs"]))
-        for port in ports
-    ]
-    print_table(["", "name", "shape", "axis", "rate", "delay", "delay ms"], rows)
-    for label, key, unit in (
-        ("stream axis", "symbol", ""),
-        ("granularity", "granularity", " frames"),
-        ("receptive field", "receptive_field", " frames"),
-        ("parameters", "parameters", ""),
-        ("MACs per frame", "macs_per_frame", ""),
-    ):
-        value = facts.get(key)
-        shown = "unknown" if value is None else f"{value:,}{unit}" if isinstance(value, int) else f"{value}{unit}"
-        click.echo(f"{label}: {shown}")
-    if facts["obstacles"]:
-        click.echo("\nThis stops it from streaming:")
-        print_table(
-            ["code", "node", ""], [[item["code"], item["node"], item["message"]] for item in facts["obstacles"]]
-        )
-        click.echo("`pulse explain CODE` says more.")
-    else:
+def print_ports(found: dict[str, Any], with_ms: bool) -> None:
+    """A row per input and output; gaps where an output is no stream."""
+    columns = ["", "name", "shape", "axis", "rate", "delay", *(["delay ms"] if with_ms else [])]
+    rows = []
+    for kind, ports in (("in", found["inputs"]), ("out", found["outputs"])):
+        for port in ports:
+            shape = None if port["shape"] is None else shape_text(port["shape"])
+            rate = None if port["axis"] is None else Fraction(port["rate"])
+            delay = None if port["axis"] is None else port["delay"]
+            rows.append([kind, port["name"], shape, port["axis"], rate, delay, port["delay_ms"]][: len(columns)])
+    print_table(columns, rows)
+
+
+def print_totals(found: dict[str, Any]) -> None:
+    """What holds for the model as a whole."""
+    field = found["receptive_field"]
+    click.echo(f"stream axis: {found['symbol']}")
+    click.echo(f"granularity: {_frames(found['granularity'])}")
+    click.echo(f"receptive field: {'unbounded' if field is None else _frames(field)}")
+    click.echo(f"parameters: {found['parameters']:,}")
+    click.echo(f"multiply-adds per source frame: {found['macs_per_frame']:,}")
+
+
+def print_obstacles(obstacles: list[dict[str, str]]) -> None:
+    """What some output cannot stream by."""
+    if not obstacles:
         click.echo("obstacles: none")
+        return
+    click.echo("obstacles:")
+    for item in obstacles:
+        click.echo(f"  {item['code']} at `{item['node']}`\n    {item['message']}")
+    click.echo("`pulse explain CODE` says more")
+
+
+def _frames(count: int) -> str:
+    return f"{count:,} frame{'' if count == 1 else 's'}"

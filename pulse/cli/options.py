@@ -86,8 +86,14 @@ def model_argument(command: Command) -> Command:
 
 
 def source_options(command: Command) -> Command:
-    """`--input` and `--outputs`: how the source model is to be read."""
+    """`--input`, `--outputs` and `--length-multiple-of`: how the source model is to be read."""
     for option in (
+        click.option(
+            "--length-multiple-of",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Promise that the signal's length is a multiple of N frames.",
+        ),
         click.option(
             "--outputs", type=Names(), help="Keep these outputs only, and what they need; names separated by commas."
         ),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pulse", "width", type=options.Width(), metavar="N|dynamic", help="Width. [default: the model's, or dynamic]"
 )
-@click.option("--chunk", type=click.IntRange(1), metavar="N", help="Source frames per push. [default: 64 pulses]")
+@click.option("--chunk", type=click.IntRange(1), metavar="N", help="Source frames per push. [default: all]")
 @options.source_options
 @options.engine_option
 def command(
@@ -35,6 +35,7 @@ def command(
     chunk: int | None,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
+    length_multiple_of: int | None,
     engine: str | None,
 ) -> None:
     """Stream the arrays of IN through MODEL and write what comes out to OUT.
@@ -45,7 +46,13 @@ def command(
     from pulse.cli.arrays import read_arrays, write_arrays
     from pulse.model import open_model
 
-    pulsed = open_model(model, pulse=width, inputs=options.input_shapes(inputs), outputs=outputs)
+    pulsed = open_model(
+        model,
+        pulse=width,
+        inputs=options.input_shapes(inputs),
+        outputs=outputs,
+        length_multiple_of=length_multiple_of,
+    )
     arrays = read_arrays(Path(source), [port.name for port in pulsed.inputs])
     results = streamed(pulsed, arrays, chunk, engine)
     write_arrays(Path(target), results)
@@ -60,25 +67,24 @@ def streamed(
     import numpy as np
 
     moving = {port.name: port for port in pulsed.inputs if port.axis is not None and port.name in arrays}
-    step = chunk or 64 * (pulsed.pulse if isinstance(pulsed.pulse, int) else pulsed.granularity)
     frames = 0
     for name, port in moving.items():
         if arrays[name].ndim != len(port.shape):
             raise PulseError(
                 "wrong-shape", node=name, required=shape_text(port.shape), found=shape_text(arrays[name].shape)
             )
-        frames = max(frames, -(-arrays[name].shape[port.axis] // port.rate))
+        frames = max(frames, -(-arrays[name].shape[port.axis or 0] // port.rate))
+    step = chunk or max(frames, 1)
     stream = pulsed.stream(engine=engine)
     pieces: dict[str, list[np.ndarray]] = {port.name: [] for port in pulsed.outputs}
     given = {name: array for name, array in arrays.items() if name not in moving}
     for start in range(0, max(frames, 1), step):
         for name, port in moving.items():
-            first, last = int(start * port.rate), int((start + step) * port.rate)
-            index = (slice(None),) * port.axis + (slice(first, last),)
-            given[name] = arrays[name][index]
+            span = slice(port.frames(start), port.frames(start + step))
+            given[name] = arrays[name][(slice(None),) * (port.axis or 0) + (span,)]
         for name, piece in stream.push(given).items():
             pieces[name].append(piece)
         given = {}
     for name, piece in stream.flush().items():
         pieces[name].append(piece)
-    return {port.name: np.concatenate(pieces[port.name], axis=port.axis) for port in pulsed.outputs}
+    return {port.name: np.concatenate(pieces[port.name], axis=port.axis or 0) for port in pulsed.outputs}

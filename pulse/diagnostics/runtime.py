@@ -75,14 +75,6 @@ ENTRIES = (
         remedy="`pip install onnxruntime`, or take another engine: `--engine reference` is always there.",
     ),
     Diagnostic(
-        "engine-unknown",
-        2,
-        what="there is no engine of that name",
-        why="The engines are `native`, `onnxruntime` and `reference`.",
-        example='model.stream(engine="ort")',
-        remedy="Name one of these, or none: the first that covers the model is taken.",
-    ),
-    Diagnostic(
         "engine-unsupported",
         2,
         what="the engine cannot run an operator of this model",

@@ -9,8 +9,8 @@ ENTRIES = (
     Diagnostic(
         "usage",
         2,
-        what="the command cannot be understood",
-        why="An option or an argument is missing, unknown or of the wrong kind.",
+        what="the request cannot be understood",
+        why="An option or an argument is missing, unknown, or of the wrong kind.",
         example="pulse convert enc.onnx --pulse four",
         remedy="`pulse COMMAND --help` lists what the command takes.",
     ),

@@ -70,14 +70,6 @@ ENTRIES = (
         remedy="Gather outside the model, or use Slice, Conv or a framing whose indices grow with the position.",
     ),
     Diagnostic(
-        "scatter-over-stream",
-        1,
-        what="frames are written at places that no fixed window covers",
-        why="A scatter along the stream axis may change any frame, those already emitted included.",
-        example="y = x.scatter(time, index, value)",
-        remedy="Build the signal by Concat, Where or ConvTranspose (overlap-add), which keep their order in time.",
-    ),
-    Diagnostic(
         "loop-over-stream",
         1,
         what="a loop runs over the stream axis in a form that cannot be cut into pulses",
