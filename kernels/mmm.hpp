@@ -77,7 +77,7 @@ const char* isa_name(Isa isa);
 bool accepts(const KernelInfo& kernel, const Product& product);
 
 // Packed weights: panels of `panel` consecutive rows; rows that do not fill one go into lower panels, a multiple of 16 high
-// and then 4, 8 or 16, the last filled up with zero rows. Within a panel k-major: element (i, l) of a panel of height h that
+// and then 1, 4, 8 or 16, the last filled up with zero rows. Within a panel k-major: element (i, l) of a panel of height h that
 // starts at row r is at panel_base + l * h + (i - r). panel = 1 is plain row-major. Every kernel of one panel height reads
 // the same packing, whatever its nr and ks. Row r that starts a panel is at packed_bytes(type, panel, r, k).
 int64_t panel_height(int64_t panel, int64_t left);  // of the next panel with `left` rows to go

@@ -8,7 +8,7 @@ namespace pulse {
 int64_t panel_height(int64_t panel, int64_t left) {
     if (left >= panel) return panel;
     if (left >= 16) return left / 16 * 16;
-    return std::min<int64_t>(panel, left <= 4 ? 4 : left <= 8 ? 8 : 16);
+    return std::min<int64_t>(panel, left == 1 ? 1 : left <= 4 ? 4 : left <= 8 ? 8 : 16);
 }
 
 int64_t padded_rows(int64_t panel, int64_t m) {

@@ -62,7 +62,7 @@ PULSE_INLINE void dot_cell(const Product& p, const float* a, int64_t row, int64_
             float* c = p.c + (row + r) * p.cm + (col + j) * p.cn;
             if (p.bias) t[j][r] += p.bias[row + r];
             if (p.accumulate) t[j][r] += *c;
-            if (p.act == Act::relu) t[j][r] = at_least(t[j][r], 0.0f);
+            if (p.act == Act::relu) t[j][r] = at_least<1>(t[j][r], 0.0f);
         }
     for (int j = 0; j < N; j++) {
         if (p.act > Act::relu)

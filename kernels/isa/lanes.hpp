@@ -30,7 +30,7 @@ PULSE_INLINE void strip(const Product& p, const float* a, int64_t row, int64_t c
         lanes<R, HEIGHT, NV, W, false>(acc, a, p.b + col, nullptr, p.ldb, p.k);
     if (p.act == Act::relu) {
         PULSE_UNROLL for (int r = 0; r < R; r++) {
-            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = at_least(acc[r][v], X{});
+            PULSE_UNROLL for (int v = 0; v < NV; v++) acc[r][v] = at_least<W>(acc[r][v], X{});
         }
     }
     PULSE_UNROLL for (int r = 0; r < R; r++) {
@@ -52,11 +52,11 @@ static __attribute__((noinline)) void last_strips(const Product& p, const float*
         last_columns<(R < VL ? R : VL), (R < VL ? 1 : R / VL), 3>(p, walk_of(p), a, row, R, col);
 }
 
-// The rows left over, exactly LEFT of them in a lower panel (see pack()); wide enough to keep CHAINS sums in flight.
+// The rows left over, exactly LEFT of them in a lower panel (see pack()); wide enough to keep twice CHAINS sums in flight.
 template <int LEFT>
 static __attribute__((noinline)) void low_strips(const Product& p, const float* a, int64_t row) {
-    constexpr int HEIGHT = LEFT <= 4 ? 4 : 8, WISH = (CHAINS + LEFT - 1) / LEFT;
-    constexpr int NV = LEFT * WISH + WISH < REGISTERS ? WISH : WISH - 1;
+    constexpr int HEIGHT = LEFT == 1 ? 1 : LEFT <= 4 ? 4 : 8, WISH = (2 * CHAINS + LEFT - 1) / LEFT;
+    constexpr int FIT = (REGISTERS - 1) / (LEFT + 1), NV = WISH < FIT ? WISH : FIT;
     int64_t col = 0;
     for (; col + NV * VL <= p.n; col += NV * VL) strip<LEFT, HEIGHT, NV, VL>(p, a, row, col);
     for (; col + VL <= p.n; col += VL) strip<LEFT, HEIGHT, 1, VL>(p, a, row, col);

@@ -1,6 +1,6 @@
 // Family mmm: lanes along m on packed panels, NR columns of B broadcast per tile.
 #pragma once
-#include "isa/act.hpp"
+#include "isa/dots.hpp"
 #include "isa/tile.hpp"
 
 namespace pulse::PULSE_NS {
@@ -102,7 +102,7 @@ PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row,
         float* c = p.c + row + col * p.cn;
         if (p.act == Act::relu) {
             PULSE_UNROLL for (int j = 0; j < NR; j++) {
-                PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = at_least(acc[0][j][i], X{});
+                PULSE_UNROLL for (int i = 0; i < MV; i++) acc[0][j][i] = at_least<W>(acc[0][j][i], X{});
             }
         }
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
@@ -139,11 +139,26 @@ PULSE_INLINE void last_columns(const Product& p, Walk walk, const float* a, int6
 // One of the lower panels that hold the rows left over (see pack()), MV * W rows high. SPLIT: the kernel at work splits k.
 template <int W, int MV, bool SPLIT>
 static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, const float* a, int64_t row) {
-    constexpr int FIT = (REGISTERS - 1 - MV) / MV, NR = SPLIT ? 1 : FIT >= 8 ? 8 : FIT >= 4 ? 4 : FIT > 0 ? FIT : 1;
-    constexpr int KS = SPLIT && MV < CHAINS ? CHAINS / MV : 1;
+    constexpr int FIT = (REGISTERS - 1 - MV) / MV, NR = FIT >= 8 ? 8 : FIT >= 4 ? 4 : FIT > 0 ? FIT : 1;
+    constexpr int WANTED = W == 16 ? CHAINS : 8, KS = MV < WANTED ? WANTED / MV : 1;  // two narrow ones go per cycle
     int64_t col = 0;
-    for (; col + NR <= p.n; col += NR) small_cell<W, MV, NR, KS>(p, walk, a, row, p.m - row, col);
-    if (col < p.n) last_columns<W, MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
+    if constexpr (SPLIT && KS > 1) {
+        for (; col + 2 <= p.n; col += 2) small_cell<W, MV, 2, KS / 2>(p, walk, a, row, p.m - row, col);
+        if (col < p.n) small_cell<W, MV, 1, KS>(p, walk, a, row, p.m - row, col);
+    } else {
+        for (; col + NR <= p.n; col += NR) small_cell<W, MV, NR>(p, walk, a, row, p.m - row, col);
+        if (col < p.n) last_columns<W, MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
+    }
+}
+
+// A single row left over, as sizes of 2^n + 1 leave: k-major and row-major are one then, so lanes go along k where they may.
+template <bool SPLIT>
+static __attribute__((noinline)) void low_row(const Product& p, Walk walk, const float* a, int64_t row) {
+    if (SPLIT && !p.off && p.ldb == 1) {
+        for (int64_t col = 0; col < p.n; col++) dot_row<1, 4>(p, a, row, col);
+    } else {
+        low_panel<1, 1, SPLIT>(p, walk, a, row);
+    }
 }
 
 // H: the height of a panel of sixteens, tried from the highest below the kernel's own.
@@ -161,6 +176,8 @@ PULSE_INLINE void last_rows(const Product& p, Walk walk, const float* a, int64_t
             else
                 last_rows<H - 16, SPLIT>(p, walk, a, row);
         }
+    } else if (left == 1) {
+        low_row<SPLIT>(p, walk, a, row);
     } else if (left <= 4) {
         low_panel<4, 1, SPLIT>(p, walk, a, row);
     } else if (left <= 8) {

@@ -4,6 +4,11 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#if defined(__SSE__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 #define PULSE_INLINE static inline __attribute__((always_inline))
 #define PULSE_UNROLL _Pragma("GCC unroll 64")
@@ -60,10 +65,22 @@ PULSE_INLINE typename Vec<W>::T broadcast(float x) {
     return x - typename Vec<W>::T{};
 }
 
-// NaN in v survives: the comparison is false.
-template <class T>
-PULSE_INLINE T at_least(T v, T floor) {
-    return floor > v ? floor : v;
+// The larger of v and floor; NaN in v survives, as the maximum instructions return their second operand then. By name,
+// because the compiler makes a compare and a blend of `floor > v ? floor : v`, which cost short products a tenth.
+template <int W = VL>
+PULSE_INLINE typename Vec<W>::T at_least(typename Vec<W>::T v, typename Vec<W>::T floor) {
+#if defined(__AVX512F__)
+    if constexpr (W == 16) return _mm512_maskz_max_ps(0xffff, floor, v);  // unmasked, GCC 12 warns about its own header
+#endif
+#if defined(__AVX__)
+    if constexpr (W == 8) return _mm256_max_ps(floor, v);
+#endif
+#if defined(__SSE__)
+    if constexpr (W == 4) return _mm_max_ps(floor, v);
+#elif defined(__aarch64__)
+    if constexpr (W == 4) return vmaxq_f32(floor, v);
+#endif
+    if constexpr (W == 1) return floor > v ? floor : v;
 }
 
 template <int W>
