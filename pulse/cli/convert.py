@@ -111,6 +111,7 @@ def summary(pulsed: PulsedModel, target: Path, frame: float | None, checked: dic
         "pulse": pulsed.pulse,
         "symbol": pulsed.symbol,
         "granularity": pulsed.granularity,
+        "length_multiple": pulsed.info.length_multiple,
         "inputs": [port(item) for item in pulsed.inputs],
         "outputs": [port(item) for item in pulsed.outputs],
         "states": len(pulsed.states),
@@ -133,6 +134,8 @@ def print_summary(pulsed: PulsedModel, target: Path, frame: float | None, checke
     grain = pulsed.granularity
     click.echo(f"states: {made['states']}, {made['state_bytes']:,} bytes")
     click.echo(f"legal widths: {'any' if grain == 1 else f'multiples of {grain}'}")
+    if pulsed.info.length_multiple > 1:
+        click.echo(f"signal lengths: multiples of {pulsed.info.length_multiple}")
     if checked:
         worst = max((row["max_error"] for row in checked["widths"]), default=0.0)
         click.echo(f"checked: equal to the full-signal model, largest error {worst:.2g}")
