@@ -33,9 +33,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in listed:
         table.add_row(*row)
     console = Console(markup=False, highlight=False)
-    if not console.is_terminal:  # a pipe has no width: let each row have its line
-        console.width = 1000
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = 1000  # a pipe has no width: let each row have its line
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def shape_text(shape: Iterable[int | str]) -> str:
