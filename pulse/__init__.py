@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pulse.errors import PulseError, PulseWarning
 
 if TYPE_CHECKING:
-    from pulse.model import PulsedModel, convert, load
     from pulse.engine.stream import Stream
+    from pulse.model import PulsedModel, convert, load
 
 __version__ = "0.1.0"
 __all__ = ["PulseError", "PulseWarning", "PulsedModel", "Stream", "convert", "load"]

@@ -143,12 +143,12 @@ def _macs(node: Node, found: Analysis) -> float:
 def _summed(node: Node, weights: np.ndarray) -> float:
     """Length of the sum behind each element of a product."""
     if node.op == "Gemm":
-        return weights.shape[1 if node.attrs.get("transB") else 0]
+        return int(weights.shape[1 if node.attrs.get("transB") else 0])
     if node.op == "Einsum":
         terms, _, result = node.attrs["equation"].replace(" ", "").partition("->")
         letters = terms.split(",")[1]
-        return prod(d for c, d in zip(letters, weights.shape, strict=False) if c not in result)
-    return weights.shape[-2] if weights.ndim > 1 else weights.shape[0]
+        return float(prod(int(d) for c, d in zip(letters, weights.shape, strict=False) if c not in result))
+    return int(weights.shape[-2] if weights.ndim > 1 else weights.shape[0])
 
 
 _WINDOWS = ("Conv", "MaxPool", "AveragePool", "ConvInteger", "QLinearConv", "LpPool")

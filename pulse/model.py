@@ -240,7 +240,7 @@ def illegal_pulse(pulse: int, granularity: int) -> PulseError:
         node="pulse",
         required=f"a multiple of {granularity}, the granularity of the model's rates",
         found=str(pulse),
-        remedy=f"legal widths are {granularity}, {2 * granularity}, {3 * granularity}, ...; nearest: {' and '.join(near)}",
+        remedy=f"legal widths are {granularity}, {2 * granularity}, ...; the nearest: {' and '.join(near)}",
     )
 
 
@@ -271,7 +271,7 @@ def _check_wires(proto: onnx.ModelProto, info: mf.Manifest, label: str) -> None:
         sorted(wanted) != has_in
         or sorted(given) != has_out
         or (info.pulse != "dynamic" and info.pulse % info.granularity)
-    ):  # type: ignore[operator]
+    ):
         raise PulseError(
             "manifest-invalid",
             node=label,

@@ -8,6 +8,8 @@ import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_conv_transpose import ConvTranspose as _Plain
 
+from pulse.engine.reference_recurrent import REPAIRED as RECURRENT
+
 
 class ConvTranspose(_Plain):
     """The grouped form, which onnx.reference gets wrong or fails at: one group at a time."""
@@ -25,4 +27,4 @@ class ConvTranspose(_Plain):
         return (np.concatenate(parts, axis=1),)
 
 
-REPAIRED: list[type[OpRun]] = [ConvTranspose]
+REPAIRED: list[type[OpRun]] = [ConvTranspose, *RECURRENT]

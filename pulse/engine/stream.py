@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from pulse.streaming.emit import np_type
 if TYPE_CHECKING:
     from pulse.model import PulsedModel
 
-Arrays = Union[np.ndarray, Mapping[str, np.ndarray]]
+Arrays = np.ndarray | Mapping[str, np.ndarray]
 MOST = 4096  # source frames that a dynamic model takes at once, so that a long push stays small in memory
 
 

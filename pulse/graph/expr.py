@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor, lcm
-from typing import Union
 
 import numpy as np
 
-Number = Union[int, Fraction]
 # Lengths at which inequalities are tried: every small one, then far ones that show the slope.
 _SAMPLES = np.concatenate([np.arange(0, 1024), np.arange(4096, 4160), [1 << 20, (1 << 20) + 1, 1 << 34, (1 << 34) + 1]])
 
@@ -39,7 +37,8 @@ class Atom:
         if self.kind == "max":
             return f"max(0,{self.arg})"
         scale = self.arg.denominator
-        return f"({self.arg * scale})//{scale}"
+        inner = str(self.arg * scale)
+        return f"{inner}//{scale}" if inner == "S" else f"({inner})//{scale}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +228,7 @@ class Expr:
 
     def holds(self, test: Callable[[np.ndarray], np.ndarray], start: int = 1) -> bool:
         """Whether `test` is the same for every length from `start` on. Raises NotAffine if it changes."""
-        answers = np.asarray(test(self.at(_SAMPLES[_SAMPLES >= start])))
+        answers = np.asarray(test(self.at(_SAMPLES[start <= _SAMPLES])))
         if answers.all():
             return True
         if not answers.any():
@@ -252,7 +251,7 @@ class Expr:
                 body = f"{abs(c.numerator)}*{'(' if '//' in body else ''}{body}{')' if '//' in body else ''}"
             if c.denominator != 1:
                 body = f"({body})/{c.denominator}"
-            elif "//" in body and abs(c) == 1:
+            elif "//" in body and abs(c) == 1 and (c < 0 or self.const or len(self.terms) > 1):
                 body = f"({body})"
             parts.append(("-" if c < 0 else "+") + body)
         if self.const or not parts:

@@ -33,7 +33,7 @@ def infer(
         )
     except Exception as error:  # InferenceError and RuntimeError of the C++ side
         raise ValueError(str(error).strip().splitlines()[0]) from None
-    found = []
+    found: list[tuple[int, tuple[int, ...]]] = []
     for name in outputs:
         if not name:
             found.append((0, ()))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Union
+from typing import TypeVar
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import checker, defs, external_data_helper, inliner, version_converter
 
 from pulse.errors import PulseError
 from pulse.graph.ir import Graph, Node, Port
 
-Source = Union[str, os.PathLike, bytes, onnx.ModelProto]
+Source = str | os.PathLike | bytes | onnx.ModelProto
 
 OLDEST_OPSET = 7
 ONE_OPSET = 17
@@ -163,7 +164,10 @@ def _check_ops(graph: onnx.GraphProto, opset: int, label: str) -> None:
                 _check_ops(attribute.g, opset, label)
 
 
-def _guard(call, label):  # type: ignore[no-untyped-def]
+T = TypeVar("T")
+
+
+def _guard(call: Callable[[], T], label: str) -> T:
     """Runs an onnx call; any of its many exceptions means an invalid model."""
     try:
         return call()

@@ -1,4 +1,4 @@
-"""From the walk's findings to an ordinary ONNX model: outputs at delay 0 or more, dead nodes gone, manifest attached."""
+"""From the walk's findings to an ordinary ONNX model: outputs at delay 0 or more, dead nodes gone, a manifest."""
 
 from __future__ import annotations
 

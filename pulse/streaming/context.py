@@ -15,8 +15,9 @@ from pulse.graph.expr import Expr, agreement, most_ahead
 from pulse.graph.infer import evaluate, infer
 from pulse.graph.ir import Node
 from pulse.streaming.emit import Emitter, np_type, rate_attrs
-from pulse.streaming.facts import Const, Stream, Uniform, Value
+from pulse.streaming.facts import Affine, Const, Stream, Uniform, Value
 
+_LINEAR = {"Add", "Sub", "Mul", "Cast", "Identity", "Unsqueeze", "Squeeze", "Transpose", "Expand"}
 TOKEN = 7919  # stands for the frames of a block in shape inference: a prime that no other dim is likely to have
 
 
@@ -43,6 +44,8 @@ class Context:
         self.reads: dict[str, list[Expr]] = {}  # emitted frames, counted from the first, within which each is read
         self.tails: list[Tail] = []
         self.needed_masks: set[str] = set()
+        self.outer: dict[str, Value] = {}  # the source's values by name, for what bodies of Scan read from outside
+        self.label = ""  # of the node under way
         self._memo: dict[tuple[Any, ...], Any] = {}
 
     # -- names ---------------------------------------------------------------------------------------------------
@@ -53,7 +56,7 @@ class Context:
         self.read(value)
         if isinstance(value.fact, Const):
             if value.fact.symbolic:
-                raise self.depends(value.name)
+                raise self.depends(self.label or value.name)
             return self.emit.const(value.fact.value, value.name)
         if isinstance(value.fact, Uniform) and value.fact.frame is not None:
             return self.emit.const(value.fact.frame, value.name)
@@ -69,7 +72,8 @@ class Context:
     def align(self, value: Value, delay: int) -> Value:
         """The same stream with a larger delay."""
         fact = value.fact
-        assert isinstance(fact, Stream) and delay >= fact.delay
+        assert isinstance(fact, Stream)
+        assert delay >= fact.delay
         if delay == fact.delay:
             return value
         self.read(value)
@@ -93,7 +97,8 @@ class Context:
     def join(self, values: Sequence[Value], node: Node) -> tuple[list[Value], Expr]:
         """Streams brought to the largest of their delays, and their common length. Refuses rates or lengths at odds."""
         facts = [v.fact for v in values]
-        assert facts and all(isinstance(f, Stream) for f in facts)
+        assert facts
+        assert all(isinstance(f, Stream) for f in facts)
         streams: list[Stream] = facts  # type: ignore[assignment]
         length = self.same_length([s.length for s in streams], node)
         delay = max(s.delay for s in streams)
@@ -181,6 +186,12 @@ class Context:
         self.emit.finish(state, out)
         return y
 
+    def number_frames(self, rate: Fraction, delay: int) -> str:
+        """Emits the indices of the frames that a stream of this rate and delay has in this pulse."""
+        clock, axis, factor = self.emit.clock
+        attrs = {**rate_attrs(axis, rate, delay), "per": factor}
+        return self.emit.call("Frames", [clock, self.emit.position()], attrs, ["frame.numbers"])[0]
+
     def materialise(self, value: Value) -> Value:
         """A uniform value as a stream of frames."""
         fact = value.fact
@@ -257,11 +268,33 @@ class Context:
         if lead.delay < 0:
             arrays = [None if v is None else _prefix(v) for v in ins]
             prefixes = list(self.evaluate(run, arrays))
+        affine = self._affine(run, ins, out_axis)
         values = []
         for name, (dtype, shape), prefix in zip(names, found, prefixes, strict=True):
             cut = tuple(0 if i == out_axis else d for i, d in enumerate(shape))
-            values.append(Value(Stream(dtype, cut, out_axis, lead.rate, lead.delay, length, prefix), name))
+            values.append(Value(Stream(dtype, cut, out_axis, lead.rate, lead.delay, length, prefix, affine), name))
         return values
+
+    def _affine(self, node: Node, inputs: Sequence[Value | None], axis: int) -> Affine | None:
+        """Positions stay positions under what is linear: found by running the node on frames 0 and 1."""
+        if node.op not in _LINEAR:
+            return None
+        blocks: list[np.ndarray | None] = []
+        for value in inputs:
+            fact = None if value is None else value.fact
+            if isinstance(fact, Stream):
+                if fact.affine is None or np_type(fact.dtype).kind != "i":
+                    return None
+                steps = np.arange(2).reshape([-1 if i == fact.axis else 1 for i in range(len(fact.shape))])
+                block = fact.affine.step * steps + fact.affine.table
+                blocks.append(np.broadcast_to(block, fact.block(2)).astype(np_type(fact.dtype)))
+            elif fact is None or isinstance(fact, Const):
+                blocks.append(None if fact is None else fact.value)
+            else:
+                return None
+        first, second = np.split(self.evaluate(node, blocks)[0].astype(np.int64), 2, axis=axis)
+        moved = np.unique(second - first)
+        return Affine(int(moved[0]), first) if moved.size == 1 else None
 
     def evaluate(self, node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Output arrays of a node at conversion time: what prefixes are made of."""

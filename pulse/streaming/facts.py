@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Union
 
 import numpy as np
 from onnx import helper
@@ -91,6 +90,14 @@ class Uniform:
 
 
 @dataclass(frozen=True, eq=False)
+class Affine:
+    """What a stream of positions holds: frame `i` is `step * i + table`, `table` of size 1 on the stream axis."""
+
+    step: int
+    table: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Stream:
     """A value whose axis `axis` is the signal. `shape` holds 0 there; `prefix` has `-delay` frames if delay < 0."""
 
@@ -101,6 +108,7 @@ class Stream:
     delay: int
     length: Expr
     prefix: np.ndarray | None = None
+    affine: Affine | None = None
 
     @property
     def dims(self) -> tuple[Expr, ...]:
@@ -136,15 +144,34 @@ class Poison:
         return f"refused: {self.error.code}"
 
 
-Fact = Union[Const, Static, Uniform, Stream, Poison]
+@dataclass(frozen=True, eq=False)
+class Mirror:
+    """A stream padded by `before` and `after` frames of its own: its edge repeated, or reflected."""
+
+    source: Value
+    before: int
+    after: int
+    reflect: bool
+
+    def place(self, frame: int) -> int:
+        """The source frame that a padded frame shows, near the start of the signal."""
+        moved = frame - self.before
+        return abs(moved) if self.reflect else max(moved, 0)
+
+
+Fact = Const | Static | Uniform | Stream | Poison
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A fact and the name under which the pulsed graph holds the value ("" until a constant is used)."""
+    """A fact and the name under which the pulsed graph holds the value ("" until a constant is used).
+
+    `mirror`: the value is this signal padded by its own frames, for windows that can look at it directly.
+    """
 
     fact: Fact
     name: str = ""
+    mirror: Mirror | None = None
 
 
 def _dims(dims: tuple[Expr, ...]) -> str:

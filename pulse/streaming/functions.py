@@ -54,10 +54,26 @@ _INDEX = """
   i = Range (first, end, step)
 """
 
-_FRAMES = f"""
-Frames <axis: int, num: int, den: int, delay: int> (x, position) => (i) {{
-{_INDEX}
-}}"""
+# The numbers of the frames that a stream has in this pulse; `x`, a source input, has `per` frames per source frame.
+_FRAMES = """
+Frames <axis: int, num: int, den: int, delay: int, per: int> (x, position) => (i) {
+  shape = Shape (x)
+  axis = Constant <value_int: int = @axis> ()
+  taken = Gather <axis = 0> (shape, axis)
+  num = Constant <value_int: int = @num> ()
+  den = Constant <value_int: int = @den> ()
+  per = Constant <value_int: int = @per> ()
+  delay = Constant <value_int: int = @delay> ()
+  source = Div (taken, per)
+  grown = Mul (source, num)
+  n = Div (grown, den)
+  scaled = Mul (position, num)
+  emitted = Div (scaled, den)
+  first = Sub (emitted, delay)
+  end = Add (first, n)
+  step = Constant <value_int = 1> ()
+  i = Range (first, end, step)
+}"""
 
 # `valid` keeps what is signal: from frame 0 on, and before the length where that is known (not negative).
 _START = """

@@ -11,6 +11,7 @@ import onnx
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr, NotAffine
 from pulse.graph.fold import fold
+from pulse.graph.functions import function_body
 from pulse.graph.ir import Graph, Node, captured
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
@@ -19,6 +20,9 @@ from pulse.streaming.facts import Const, Poison, Static, Stream, Uniform, Value
 from pulse.streaming.rules import load_rules
 
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+
+
+MALFORMED = (ValueError, KeyError, IndexError, TypeError, AssertionError, ArithmeticError, StopIteration)
 
 
 @dataclass
@@ -55,6 +59,7 @@ class _Walk:
         self.context = Context(self.emit, graph.opset, granularity, promise)
         self.rules = load_rules()
         self.values: dict[str, Value] = {"": Value(Const(np.zeros(0), 0))}
+        self.context.outer = self.values
         self.analysis = Analysis(self.values, self.context, granularity)
 
     def run(self) -> Analysis:
@@ -77,6 +82,7 @@ class _Walk:
 
     def visit(self, node: Node) -> None:
         """One node; what it cannot be is recorded in its outputs, for whoever needs them."""
+        self.context.label = node.label
         try:
             inputs = [self.value(name, node) if name else None for name in node.inputs]
             poison = next((v.fact for v in inputs if v is not None and isinstance(v.fact, Poison)), None)
@@ -96,6 +102,11 @@ class _Walk:
             outputs = [Value(fact)] * len(node.outputs)
         except NotAffine as error:
             fact = Poison(self.not_affine(node, error))
+            self.analysis.obstacles.append(fact)
+            outputs = [Value(fact)] * len(node.outputs)
+        except MALFORMED as error:
+            # A rule takes a node to be as ONNX defines it: one that is not comes to grief in its own way.
+            fact = Poison(malformed(node, error))
             self.analysis.obstacles.append(fact)
             outputs = [Value(fact)] * len(node.outputs)
         for name, value in zip(node.outputs, outputs, strict=False):
@@ -175,6 +186,9 @@ class _Walk:
     def streaming(self, node: Node, inputs: list[Value | None]) -> list[Value]:
         rule = self.rules.get(node.op)
         if rule is None:
+            body = function_body(node, [None if v is None else v.fact for v in inputs], self.graph.opset)
+            if body:
+                return self.expand(node, body, inputs)
             raise PulseError(
                 "no-rule",
                 node=node.label,
@@ -190,6 +204,17 @@ class _Walk:
             # What is known at run time only cannot be part of a prefix.
             inputs = [self.at_zero(v) for v in inputs]
         return rule.function(self.context, node, inputs)
+
+    def expand(self, node: Node, body: list[Node], inputs: list[Value | None]) -> list[Value]:
+        """The nodes of the operator's standard definition, in its place."""
+        errors = len(self.analysis.obstacles)
+        for inner in body:
+            self.visit(inner)
+            if len(self.analysis.obstacles) > errors:
+                error = self.analysis.obstacles.pop().error
+                error.node = node.label
+                raise error
+        return [self.values[n] if n else self.values[""] for n in node.outputs]
 
     def at_zero(self, value: Value | None) -> Value | None:
         if value is not None and isinstance(value.fact, Stream) and value.fact.delay < 0:
@@ -220,6 +245,17 @@ class _Walk:
         for name in inner:
             del self.values[name]
         return results
+
+
+def malformed(node: Node, error: Exception) -> PulseError:
+    """A node whose attributes or inputs are not what its operator needs."""
+    return PulseError(
+        "invalid-model",
+        node=node.label,
+        required=f"attributes and inputs that fit {node.op}",
+        found=f"{type(error).__name__}: {error}"[:200],
+        remedy="export the model again; if it runs in ONNX Runtime as it is, report this with the model",
+    )
 
 
 def _shape(node: Node, value: Value | None) -> Value:

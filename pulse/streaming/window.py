@@ -14,6 +14,7 @@ from pulse.graph.ir import Node
 from pulse.streaming.context import Context, Tail
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Stream, Value
+from pulse.streaming.mirror import window_over
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,22 @@ def slide(
     compute: Callable[[np.ndarray], np.ndarray],
     shape: tuple[int, ...],
     dtype: int,
+    axis: int | None = None,
 ) -> Value:
     """The streaming form of a window op: `run` emits it without padding on the stream axis, `compute` evaluates it.
 
-    `fill` is what padding reads as; `shape` (0 at the stream axis) and `dtype` are those of the result.
+    `fill` is what padding reads as; `shape` (0 at the stream axis) and `dtype` are those of the result, `axis` is its
+    stream axis, by default that of the input.
     """
     fact = value.fact
     assert isinstance(fact, Stream)
+    axis = fact.axis if axis is None else axis
     delay = window.delay(fact.delay)
+    rate = fact.rate / window.stride
+    if value.mirror is not None:
+        seen = window_over(ctx, value, window, f"{value.name}.window")
+        if seen is not None:
+            return Value(Stream(dtype, shape, axis, rate, seen[1], window.length), run(seen[0]))
     start, end = window.before > 0, window.reads_past_end(fact.length)
     block = ctx.masked(value, fill, start=start, end=end, tail=end)
     name = run(ctx.history(block, fact, window.history(fact.delay), fill))
@@ -73,10 +82,9 @@ def slide(
         lead = np.full(fact.block(window.before), fill, np_type(fact.dtype))
         known = np.concatenate([lead, fact.frames(0, max(-fact.delay, 0))], axis=fact.axis)
         cut = [slice(None)] * len(shape)
-        cut[fact.axis] = slice(0, -delay)
+        cut[axis] = slice(0, -delay)
         prefix = compute(known)[tuple(cut)]
-    rate = fact.rate / window.stride
-    return Value(Stream(dtype, shape, fact.axis, rate, delay, window.length, prefix), name)
+    return Value(Stream(dtype, shape, axis, rate, delay, window.length, prefix), name)
 
 
 @dataclass(frozen=True)
@@ -134,9 +142,9 @@ def _same_stream(ctx: Context, node: Node, fact: Stream, extent: int, stride: in
         raise PulseError(
             "same-padding-stride",
             node=node.label,
-            required=f"a length of which the remainder by {stride} is known: SAME padding with a stride depends on it",
+            required=f"a length whose remainder by {stride} is known: SAME padding with a stride depends on it",
             found=f"length {fact.length}",
-            remedy=f"promise it with --length-multiple-of {stride * fact.rate.denominator}, or export with explicit pads",
+            remedy=f"promise --length-multiple-of {stride * fact.rate.denominator}, or export with explicit pads",
         )
     remainder = int(remainders[0])
     return max(extent - (remainder or stride), 0)

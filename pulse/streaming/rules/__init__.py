@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Optional
 
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Value
 
-Inputs = Sequence[Optional[Value]]
+Inputs = Sequence[Value | None]
 Function = Callable[[Context, Node, Inputs], list[Value]]
 
 

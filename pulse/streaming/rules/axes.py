@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pulse.errors import PulseError
+from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Stream, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import axes_of, normal_axis, refuse_mixing, stream_of
+from pulse.streaming.rules.ramp import clamped
+from pulse.streaming.rules.unfold import unfold
 
 
 @rule("Transpose")
@@ -50,17 +53,36 @@ def _with_axes(ctx: Context, node: Node, value: Value | None, axes: list[int], a
 def gather(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     """Constant indices on another axis, or a constant table looked up by a stream of indices."""
     data, indices = inputs[0], inputs[1]
-    assert data is not None and indices is not None
+    assert data is not None
+    assert indices is not None
     rank = len(data.fact.dims)  # type: ignore[union-attr]
     axis = normal_axis(node.attrs.get("axis", 0), rank)
     if isinstance(data.fact, Stream) and not isinstance(indices.fact, Stream):
         if data.fact.axis == axis:
-            raise refuse_mixing(node, "gather-over-stream", "Gather")
+            raise _frames_taken(node, data.fact, indices)
         shift = len(indices.fact.dims) - 1 if axis < data.fact.axis else 0  # type: ignore[union-attr]
         return ctx.per_frame(node, inputs, data.fact.axis + shift)
+    picked = stream_of(indices)
     if isinstance(data.fact, Stream):
+        if data.fact.axis == axis and picked.affine is not None:
+            return [unfold(ctx, node, data, picked)]
         raise refuse_mixing(node, "gather-over-stream", "Gather by positions which are themselves a stream")
-    return ctx.per_frame(node, inputs, axis + stream_of(indices).axis)
+    rows = int(data.fact.dims[axis])  # type: ignore[union-attr]
+    safe = Value(picked, clamped(ctx, ctx.use(indices), -rows, rows - 1, picked.dtype))
+    return ctx.per_frame(node, [data, safe], axis + picked.axis)
+
+
+def _frames_taken(node: Node, fact: Stream, indices: Value) -> PulseError:
+    """Frames at fixed places: the first ones, or the last ones."""
+    constant = indices.fact.value.reshape(-1) if isinstance(indices.fact, Const) else np.zeros(0)
+    last = any(i < 0 if not isinstance(i, Expr) or i.constant else True for i in constant)
+    return PulseError(
+        "from-the-end" if last else "first-frames-only",
+        node=node.label,
+        required="frames that follow the signal",
+        found=f"frames at fixed places of a signal of {fact.length} frames",
+        remedy="single frames of a signal are no stream: leave this output out with --outputs",
+    )
 
 
 @rule("GatherElements")

@@ -10,7 +10,8 @@ from pulse.streaming.rules import Inputs, rule
 
 
 def stream_of(value: Value | None) -> Stream:
-    assert value is not None and isinstance(value.fact, Stream)
+    assert value is not None
+    assert isinstance(value.fact, Stream)
     return value.fact
 
 
@@ -77,7 +78,7 @@ def batch_norm(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     return ctx.per_frame(node, inputs, fact.axis)
 
 
-@rule("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN")
+@rule("InstanceNormalization", "GroupNormalization", "LpNormalization", "LRN")
 def whole_norm(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     """Statistics over the spatial axes, channel groups, or given axes."""
     fact = stream_of(inputs[0])
@@ -86,8 +87,6 @@ def whole_norm(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
         axes = [normal_axis(node.attrs.get("axis", -1), rank)]
     elif node.op == "LRN":
         axes = [1]
-    elif node.op == "MeanVarianceNormalization":
-        axes = [normal_axis(a, rank) for a in node.attrs.get("axes", [0, 2, 3])]
     else:
         axes = list(range(1, rank))
     if fact.axis in axes:
@@ -155,3 +154,29 @@ def quantize(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
 @rule("DynamicQuantizeLinear")
 def dynamic_quantize(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     raise refuse_mixing(node, "dynamic-quantisation", "quantisation by the range of the signal")
+
+
+@rule("OneHot")
+def one_hot(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    axis = normal_axis(node.attrs.get("axis", -1), len(fact.shape) + 1)
+    return ctx.per_frame(node, inputs, fact.axis + (axis <= fact.axis))
+
+
+@rule("DFT")
+def dft(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    """Over an axis given as attribute (opset 17) or third input (20)."""
+    fact = stream_of(inputs[0])
+    given = const_ints(ctx, node, inputs[2], "axis") if len(inputs) > 2 else None
+    axis = given[0] if given else node.attrs.get("axis", 1 if ctx.opset < 20 else -2)
+    if normal_axis(axis, len(fact.shape)) == fact.axis:
+        raise refuse_mixing(node, "reduce-over-stream", node.op)
+    return ctx.per_frame(node, inputs, fact.axis)
+
+
+@rule("Trilu")
+def trilu(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    if fact.axis >= len(fact.shape) - 2:
+        raise refuse_mixing(node, "attention-unbounded", "a triangle")
+    return ctx.per_frame(node, inputs, fact.axis)

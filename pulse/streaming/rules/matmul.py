@@ -24,7 +24,8 @@ def _refuse_square(node: Node) -> PulseError:
 def matmul(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     second = inputs[3 if node.op == "QLinearMatMul" else 1]
     first = inputs[0]
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     ranks = [len(v.fact.dims) for v in (first, second)]  # type: ignore[union-attr]
     if 1 in ranks and (ranks != [1, 1]):
         return _vector(ctx, node, inputs, first, second, ranks)

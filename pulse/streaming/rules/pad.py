@@ -9,9 +9,10 @@ from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
-from pulse.streaming.facts import Const, Stream, Value
+from pulse.streaming.facts import Const, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import const_ints, normal_axis, stream_of
+from pulse.streaming.rules.pad_from_signal import pad_from_signal
 
 
 @rule("Pad")
@@ -51,12 +52,14 @@ def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, int],
     fact = stream_of(value)
     before, after = pads
     mode = node.attrs.get("mode", "constant")
+    if mode in ("edge", "reflect") and min(pads) >= 0:
+        return pad_from_signal(ctx, node, value, pads, mode)
     if mode != "constant":
         raise PulseError(
             "pad-mode",
             node=node.label,
-            required="padding of the signal's axis with a constant",
-            found=f"mode `{mode}`",
+            required="padding of the signal's axis with a constant, its edge frame or its reflection",
+            found=f"mode `{mode}`, pads {pads}",
             remedy="pad with zeros in the model, or leave this output out with --outputs",
         )
     constant = np.zeros((), np_type(fact.dtype))
@@ -74,7 +77,7 @@ def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, int],
             prefix = np.concatenate([lead, fact.frames(0, max(-fact.delay, 0))], axis=fact.axis)
         else:
             prefix = fact.frames(-before, -fact.delay)
-    return Value(fact.on(delay=delay, length=length, prefix=prefix), name)
+    return Value(fact.on(delay=delay, length=length, prefix=prefix, affine=None), name)
 
 
 def shifted(length: Expr, frames: int) -> Expr:

@@ -153,7 +153,7 @@ def _along_stream(ctx: Context, node: Node, ins: list[Value | None], cell: Cell)
         given = ins[i]
         if given is not None and isinstance(given.fact, Stream):
             raise ctx.misfit(node, "an initial state that is a stream")
-        constant = None if given is None else given.fact.value if isinstance(given.fact, Const) else given.name  # type: ignore[union-attr]
+        constant = None if given is None else given.fact.value if isinstance(given.fact, Const) else given.name
         starts.append(np.broadcast_to(constant, hidden) if isinstance(constant, np.ndarray) else constant)
     prefix = None
     if fact.delay < 0:
@@ -167,7 +167,7 @@ def _along_stream(ctx: Context, node: Node, ins: list[Value | None], cell: Cell)
     for state, name in zip(states, names[1:], strict=True):
         ctx.emit.finish(state, name)
     out = Stream(dtype, (0, *hidden), _TIME, fact.rate, fact.delay, fact.length, prefix)
-    return [Value(out, names[0]), *(Value(Poison(_last(node, n), droppable=True)) for n in node.outputs[1:])]
+    return [Value(out, names[0]), *(Value(Poison(last_state(node, n), droppable=True)) for n in node.outputs[1:])]
 
 
 def _three(node: Node) -> list[str]:
@@ -206,7 +206,8 @@ def _emit(
     return ctx.emit.call(node.op, inputs, {**attrs, **clock}, outputs, label=node.name)
 
 
-def _last(node: Node, output: str) -> PulseError:
+def last_state(node: Node, output: str) -> PulseError:
+    """The refusal of a state after the last frame."""
     return PulseError(
         "last-state",
         node=output or node.label,

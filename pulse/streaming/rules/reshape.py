@@ -12,7 +12,7 @@ from pulse.errors import PulseError
 from pulse.graph.expr import Expr, NotAffine, product
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
-from pulse.streaming.facts import Const, Stream, Value
+from pulse.streaming.facts import Affine, Const, Stream, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.elementwise import two_axes
 from pulse.streaming.rules.framewise import normal_axis, stream_of
@@ -50,13 +50,14 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
     assert value is not None
     dims, axis = _resolve(ctx, node, fact, target)
     outer, inner = prod(fact.shape[: fact.axis]), prod(fact.shape[fact.axis + 1 :])
-    if prod(int(d) for d in dims[:axis]) != outer:
+    rows = prod(int(d) for d in dims[:axis])
+    if rows != outer:
         raise PulseError(
-            "merges-outer-axis",
+            "splits-stream-axis" if rows > outer else "merges-outer-axis",
             node=node.label,
             required=f"{outer} rows in front of the signal's axis, as before",
             found=f"{_show(fact.dims)} reshaped to {_show(tuple(dims))}",
-            remedy="transpose first, so that only axes behind the signal's are merged into it",
+            remedy="reshape so that the signal's axis only takes in axes behind it, or gives them off: transpose first",
         )
     new_inner = prod(int(d) for d in dims[axis + 1 :])
     shape = tuple(0 if i == axis else int(d) for i, d in enumerate(dims))
@@ -65,7 +66,12 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
     if inner % new_inner == 0:
         factor = inner // new_inner
         merged = fact.on(
-            shape=shape, axis=axis, rate=fact.rate * factor, delay=fact.delay * factor, length=fact.length * factor
+            affine=None,
+            shape=shape,
+            axis=axis,
+            rate=fact.rate * factor,
+            delay=fact.delay * factor,
+            length=fact.length * factor,
         )
         return _emit(ctx, node, value.name, merged, fact.prefix)
     if new_inner % inner == 0:
@@ -87,14 +93,21 @@ def _split(ctx: Context, node: Node, value: Value, shape: tuple[int, ...], axis:
     length = fact.length // factor
     if fact.length * Fraction(1, factor) != length:
         ctx.same_length([length * factor, fact.length], node)
-    out = fact.on(shape=shape, axis=axis, rate=fact.rate / factor, delay=whole, length=length)
+    out = fact.on(shape=shape, axis=axis, rate=fact.rate / factor, delay=whole, length=length, affine=None)
     return _emit(ctx, node, value.name, out, fact.prefix)
 
 
 def _emit(ctx: Context, node: Node, name: str, out: Stream, prefix: np.ndarray | None) -> Value:
     dims = np.array([-1 if i == out.axis else d for i, d in enumerate(out.shape)], np.int64)
     made = ctx.emit.node("Reshape", [name, ctx.emit.const(dims)], outputs=node.outputs, label=node.name)[0]
-    return Value(out.on(prefix=None if prefix is None else prefix.reshape(dims)), made)
+    affine = None
+    if out.affine is not None and out.affine.table.size == np.prod(
+        [d for i, d in enumerate(out.shape) if i != out.axis]
+    ):
+        affine = Affine(
+            out.affine.step, out.affine.table.reshape([1 if i == out.axis else d for i, d in enumerate(out.shape)])
+        )
+    return Value(out.on(prefix=None if prefix is None else prefix.reshape(dims), affine=affine), made)
 
 
 def _resolve(ctx: Context, node: Node, fact: Stream, target: list[Expr]) -> tuple[list[Expr], int]:
@@ -103,7 +116,7 @@ def _resolve(ctx: Context, node: Node, fact: Stream, target: list[Expr]) -> tupl
     free = [i for i, d in enumerate(target) if d == -1]
     try:
         known = product(d for d in target if d != -1)
-        dims = [total / known if i in free else d for i, d in enumerate(target)]
+        dims = [_quotient(total, known) if i in free else d for i, d in enumerate(target)]
     except NotAffine:
         raise ctx.misfit(node, f"{_show(fact.dims)} reshaped to {_show(tuple(target))}") from None
     moving = [i for i, d in enumerate(dims) if not d.constant]
@@ -129,6 +142,13 @@ def _resolve(ctx: Context, node: Node, fact: Stream, target: list[Expr]) -> tupl
         # (S//4, 4) for S, say: the model itself only runs where the sizes agree
         ctx.same_length([dims[moving[0]] * rest, fact.length * per_frame], node)
     return dims, moving[0]
+
+
+def _quotient(total: Expr, known: Expr) -> Expr:
+    """What -1 stands for. Where another entry follows the signal, it is their ratio in the long run: `(S//2, -1)`."""
+    if known.constant or total.ratio(known) is not None:
+        return total / known
+    return Expr.of(total.slope / known.slope)
 
 
 def _show(dims: tuple[Expr, ...]) -> str:

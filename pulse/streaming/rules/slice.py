@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pulse.errors import PulseError
-from pulse.graph.expr import Expr, NotAffine
+from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
-from pulse.streaming.facts import Const, Stream, Value
+from pulse.streaming.facts import Const, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import normal_axis, stream_of
+from pulse.streaming.rules.ramp import table_rows
 from pulse.streaming.window import Window, slide
 
 FAR = 1 << 31  # from here on a bound means "to the end" (exporters write INT_MAX or INT64_MAX)
@@ -19,9 +20,11 @@ FAR = 1 << 31  # from here on a bound means "to the end" (exporters write INT_MA
 @rule("Slice")
 def slice_(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     value = inputs[0]
+    if value is not None and isinstance(value.fact, Const):
+        return [_table(ctx, node, inputs, value.fact)]
     fact = stream_of(value)
     assert value is not None
-    starts, ends, axes, steps = _parameters(node, inputs, fact, ctx)
+    starts, ends, axes, steps = _parameters(node, inputs, len(fact.shape), ctx)
     rest = [i for i, a in enumerate(axes) if a != fact.axis]
     own = [i for i, a in enumerate(axes) if a == fact.axis]
     if own:
@@ -35,7 +38,19 @@ def slice_(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     return ctx.per_frame(run, [value, *constants], fact.axis)
 
 
-def _parameters(node: Node, inputs: Inputs, fact: Stream, ctx: Context):  # type: ignore[no-untyped-def]
+def _table(ctx: Context, node: Node, inputs: Inputs, table: Const) -> Value:
+    """A constant cut to the signal's length: position embeddings."""
+    starts, ends, axes, steps = _parameters(node, inputs, len(table.value.shape), ctx)
+    moving = [i for i, e in enumerate(ends) if isinstance(e, Expr) and not e.constant]
+    if len(moving) != 1 or len(ends) != 1 or int(steps[0]) != 1:
+        raise ctx.depends(node.label)
+    start, end = Expr.of(starts[0]), Expr.of(ends[0])
+    if not start.constant or int(start) < 0:
+        raise ctx.depends(node.label)
+    return table_rows(ctx, node, table, axes[0], int(start), (end - start).clamp())
+
+
+def _parameters(node: Node, inputs: Inputs, rank: int, ctx: Context):  # type: ignore[no-untyped-def]
     lists = []
     for i in range(1, 5):
         value = inputs[i] if i < len(inputs) else None
@@ -43,8 +58,9 @@ def _parameters(node: Node, inputs: Inputs, fact: Stream, ctx: Context):  # type
             raise ctx.depends(node.label)
         lists.append(None if value is None else list(value.fact.value.reshape(-1)))  # type: ignore[union-attr]
     starts, ends, axes, steps = lists
-    assert starts is not None and ends is not None
-    axes = [normal_axis(int(a), len(fact.shape)) for a in (axes if axes is not None else range(len(starts)))]
+    assert starts is not None
+    assert ends is not None
+    axes = [normal_axis(int(a), rank) for a in (axes if axes is not None else range(len(starts)))]
     return starts, ends, axes, steps if steps is not None else [1] * len(starts)
 
 
@@ -59,10 +75,11 @@ def _along_stream(ctx: Context, node: Node, value: Value, start: Expr, end: Expr
             remedy="a stream cannot be read backwards: leave this output out with --outputs",
         )
     first = _from_start(node, Expr.of(start), fact.length)
-    cut = _from_end(node, Expr.of(end), fact.length)
-    length = (fact.length - first - cut).clamp()
+    length = _until(node, Expr.of(end), fact.length)
+    length = (length - first).clamp()
     delay = fact.delay + first
-    moved = fact.on(delay=delay, length=length, prefix=fact.frames(first, -fact.delay) if delay < 0 else None)
+    prefix = fact.frames(first, -fact.delay) if delay < 0 else None
+    moved = fact.on(delay=delay, length=length, prefix=prefix, affine=None)
     out = Value(moved, value.name)
     if step == 1:
         return out
@@ -93,18 +110,14 @@ def _from_start(node: Node, start: Expr, length: Expr) -> int:
     )
 
 
-def _from_end(node: Node, end: Expr, length: Expr) -> int:
-    """Frames cut from the end. Refuses ends counted from the start."""
-    try:
-        if end.constant:
-            if int(end) >= FAR:
-                return 0
-            if int(end) < 0:
-                return -int(end)
-        else:
-            return max(int(length - end), 0)
-    except NotAffine:
-        pass
+def _until(node: Node, end: Expr, length: Expr) -> Expr:
+    """Frames up to the end of the slice. Refuses ends counted from the start of the signal."""
+    if end.constant and int(end) >= FAR:
+        return length
+    if end.constant and int(end) < 0:
+        return (length + int(end)).clamp()
+    if end.slope == length.slope:
+        return length - (length - end).clamp()
     raise PulseError(
         "first-frames-only",
         node=node.label,

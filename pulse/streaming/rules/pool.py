@@ -1,0 +1,142 @@
+"""Max, average and Lp pooling along the signal: sliding windows whose padding counts for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pulse.graph.expr import Expr
+from pulse.graph.ir import Node
+from pulse.streaming.context import Context
+from pulse.streaming.emit import np_type
+from pulse.streaming.facts import Const, Poison, Uniform, Value
+from pulse.streaming.rules import Inputs, rule
+from pulse.streaming.rules.framewise import refuse_mixing, stream_of
+from pulse.streaming.window import Spatial, Window, read_spatial, slide
+
+
+@rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    if fact.axis > 1:
+        raise refuse_mixing(node, "reduce-over-stream", node.op)
+    return ctx.per_frame(node, inputs, fact.axis)
+
+
+@rule("MaxPool", "LpPool")
+def max_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    fact = stream_of(inputs[0])
+    if fact.axis < 2:
+        return ctx.per_frame(node, inputs, fact.axis)
+    kind = np_type(fact.dtype)
+    lowest = -np.inf if np.issubdtype(kind, np.floating) else np.iinfo(kind).min
+    spatial = read_spatial(ctx, node, fact, node.attrs["kernel_shape"])
+    kept = {k: v for k, v in node.attrs.items() if k in ("p", "storage_order")}
+    value = _pool(ctx, node, inputs[0], spatial, lowest if node.op == "MaxPool" else 0, kept)
+    indices = [Value(Poison(refuse_mixing(node, "no-rule", "indices of maxima")))] * (len(node.outputs) - 1)
+    return [value, *indices]
+
+
+@rule("AveragePool")
+def average_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    """The sum over a window divided by how many of its frames count: one pool over the data, one over ones."""
+    value = inputs[0]
+    fact = stream_of(value)
+    assert value is not None
+    if fact.axis < 2:
+        return ctx.per_frame(node, inputs, fact.axis)
+    spatial = read_spatial(ctx, node, fact, node.attrs["kernel_shape"])
+    ceil, counted = bool(node.attrs.get("ceil_mode")), bool(node.attrs.get("count_include_pad"))
+    i = fact.axis - 2
+    window = _window(spatial, i, fact.length, ceil)
+    over = window.reads_past_end(fact.length + spatial.pads[i][1])  # a last window that hangs over the padding
+    whole = window.before == 0 and not window.reads_past_end(fact.length)
+    if whole or (counted and not over and not ceil):
+        return [_pool(ctx, node, value, spatial, 0, {"count_include_pad": int(counted)}, ceil)]
+    attrs = {"count_include_pad": 1}
+    counts = _counted(ctx, value, spatial, i, counted)
+    if counted:
+        # Padding counts, what hangs over it does not: pad first, then count what is there.
+        shape = [0] * (2 * len(fact.shape))
+        for k, (before, after) in enumerate(spatial.pads):
+            shape[k + 2], shape[len(fact.shape) + k + 2] = before, after
+        padded = _padded(ctx, node, value, shape)
+        spatial = Spatial(spatial.kernel, spatial.strides, spatial.dilations, [(0, 0)] * len(spatial.pads))
+        total = _pool(ctx, node, padded, spatial, 0, attrs, ceil)
+    else:
+        total = _pool(ctx, node, value, spatial, 0, attrs, ceil)
+    share = _pool(
+        ctx, Node(node.op, node.inputs, [f"{node.outputs[0]}.share"], node.attrs, ""), counts, spatial, 0, attrs, ceil
+    )
+    return ctx.per_frame(
+        Node("Div", ["total", "share"], node.outputs, {}, f"{node.name}.mean"), [total, share], fact.axis
+    )
+
+
+def _padded(ctx: Context, node: Node, value: Value, pads: list[int]) -> Value:
+    from pulse.streaming.rules.pad import pad
+
+    run = Node("Pad", [node.inputs[0], "pads"], [f"{node.inputs[0]}.padded"], {}, f"{node.name}.pad")
+    return pad(ctx, run, [value, Value(Const.of(np.array(pads, np.int64)), "pads")])[0]
+
+
+def _counted(ctx: Context, value: Value, spatial: Spatial, i: int, padding: bool) -> Value:
+    """Ones wherever a frame counts, as a stream of its own."""
+    fact = stream_of(value)
+    sizes = [1, 1, *fact.shape[2:]]
+    length = fact.length
+    if padding:
+        for k, (before, after) in enumerate(spatial.pads):
+            if k == i:
+                length = length + before + after
+            else:
+                sizes[k + 2] += before + after
+    sizes[fact.axis] = 1
+    ones = np.ones(sizes, np_type(fact.dtype))
+    return ctx.materialise(Value(Uniform(fact.dtype, tuple(sizes), fact.axis, length, ones), "ones"))
+
+
+def _window(spatial: Spatial, i: int, length: Expr, ceil: bool) -> Window:
+    before, after = spatial.pads[i]
+    extent, stride = spatial.extent(i), spatial.strides[i]
+    span = length + before + after - extent
+    if ceil:
+        # A last window may hang over the end, but must start before it.
+        count = -((-span) // stride) + 1
+        most = (length + before - 1) // stride + 1
+        count = count - (count - most).clamp()
+    else:
+        count = span // stride + 1
+    return Window(extent, stride, before, count.clamp())
+
+
+def _pool(
+    ctx: Context,
+    node: Node,
+    value: Value | None,
+    spatial: Spatial,
+    fill: Any,
+    kept: dict[str, Any],
+    ceil: bool | None = None,
+) -> Value:
+    fact = stream_of(value)
+    assert value is not None
+    i = fact.axis - 2
+    ceil = bool(node.attrs.get("ceil_mode")) if ceil is None else ceil
+    attrs = {**spatial.attrs(i), **kept}
+    if all(d == 1 for d in spatial.dilations):
+        attrs.pop("dilations")
+    if ceil:
+        attrs["ceil_mode"] = 1  # on the other axes; blocks are whole windows, so that it changes nothing along time
+    plain = Node(node.op, node.inputs[:1], node.outputs[:1], attrs, node.name)
+    (dtype, shape), *_ = ctx.shapes(plain, [value])
+    cut = tuple(0 if a == fact.axis else d for a, d in enumerate(shape))
+
+    def run(block: str) -> str:
+        return ctx.emit.node(node.op, [block], attrs, node.outputs[:1], label=node.name)[0]
+
+    def compute(block: np.ndarray) -> np.ndarray:
+        return ctx.evaluate(plain, [block])[0]
+
+    return slide(ctx, value, _window(spatial, i, fact.length, ceil), fill, run, compute, cut, dtype)

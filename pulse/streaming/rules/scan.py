@@ -1,0 +1,144 @@
+"""Scan along the signal keeps its state between pulses; Loop has no streaming form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from pulse.errors import PulseError
+from pulse.graph.expr import Expr
+from pulse.graph.ir import Node
+from pulse.streaming.context import Context
+from pulse.streaming.facts import Const, Poison, Static, Stream, Value
+from pulse.streaming.rules import Inputs, rule
+from pulse.streaming.rules.framewise import normal_axis, stream_of
+from pulse.streaming.rules.recurrent import last_state
+
+
+@rule("Loop")
+def loop(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    raise PulseError(
+        "loop-over-stream",
+        node=node.label,
+        required="operators that run on a part of the signal",
+        found="a Loop, which runs over the whole of it",
+        remedy="express the recurrence by Scan, GRU, LSTM or RNN, or leave this output out with --outputs",
+    )
+
+
+@rule("Scan")
+def scan(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
+    """State inputs first, then scanned inputs; outputs likewise."""
+    scanned = node.attrs["num_scan_inputs"]
+    states, streams = list(inputs[: len(inputs) - scanned]), list(inputs[len(inputs) - scanned :])
+    _check(ctx, node, states, streams)
+    # A recurrence starts at frame 0: frames known beforehand are run like any other.
+    ready = [ctx.align(v, max(stream_of(v).delay, 0)) for v in streams if v is not None]
+    aligned, length = ctx.join(ready, node)
+    return _emit(ctx, node, states, aligned, length)
+
+
+def _check(ctx: Context, node: Node, states: list[Value | None], streams: list[Value | None]) -> None:
+    axes = node.attrs.get("scan_input_axes") or [0] * len(streams)
+    for value, axis in zip(streams, axes, strict=True):
+        fact = None if value is None else value.fact
+        if not isinstance(fact, Stream) or normal_axis(axis, len(fact.shape)) != fact.axis:
+            raise PulseError(
+                "no-rule",
+                node=node.label,
+                required="a Scan whose scanned inputs are all the signal, along its own axis",
+                found=f"axis {axis} of {fact}",
+                remedy="leave this output out with --outputs",
+            )
+    for key in ("scan_input_directions", "scan_output_directions"):
+        if any(node.attrs.get(key) or []):
+            raise PulseError(
+                "recurrence-reversed",
+                node=node.label,
+                required="a recurrence that runs forward along the signal",
+                found="a Scan that runs backwards",
+                remedy="a reverse recurrence needs the end of the signal first: leave this output out with --outputs",
+            )
+    if any(v is None or not isinstance(v.fact, (Const, Static)) for v in states):
+        raise ctx.misfit(node, "an initial state that is a stream")
+
+
+def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Value], length: Expr) -> list[Value]:
+    lead = stream_of(streams[0])
+    count = len(states)
+    found = ctx.shapes(node, [*states, *streams])
+    kept = []
+    for i, value in enumerate(states):
+        dtype, shape = found[i]
+        state = ctx.emit.open_state(f"{node.name or node.outputs[-1]}.state", shape, dtype)
+        assert value is not None
+        initial = value.fact.value if isinstance(value.fact, Const) else value.name
+        kept.append((state, ctx.emit.current(state, initial)))
+    blocks = [v.name for v in streams]
+    skip = _Skip(ctx, lead) if lead.delay > 0 else None
+    if skip is not None:
+        blocks = [skip.cut(n, stream_of(v).axis) for n, v in zip(blocks, streams, strict=True)]
+    attrs = {**node.attrs, "body": _renamed(ctx, node.attrs["body"])}
+    outputs = [f"{s.input}.run" for s, _ in kept] + list(node.outputs[count:])
+    names = ctx.emit.node("Scan", [*(now for _, now in kept), *blocks], attrs, outputs, label=node.name)
+    for (state, now), name in zip(kept, names, strict=False):
+        ctx.emit.finish(state, name if skip is None else skip.keep(now, name))
+    axes = node.attrs.get("scan_output_axes") or [0] * (len(node.outputs) - count)
+    results = [Value(Poison(last_state(node, n), droppable=True)) for n in node.outputs[:count]]
+    for name, (dtype, shape), axis in zip(names[count:], found[count:], axes, strict=True):
+        at = normal_axis(axis, len(shape))
+        if skip is not None:
+            name = skip.refill(name, at, len(shape))
+        cut = tuple(0 if i == at else d for i, d in enumerate(shape))
+        results.append(Value(Stream(dtype, cut, at, lead.rate, lead.delay, length), name))
+    return results
+
+
+def _renamed(ctx: Context, body: onnx.GraphProto) -> onnx.GraphProto:
+    """The body, what it reads from outside under the names that the pulsed graph uses."""
+    out = onnx.GraphProto()
+    out.CopyFrom(body)
+    own = {o for n in body.node for o in n.output} | {p.name for p in body.input}
+    for proto in out.node:
+        for i, name in enumerate(proto.input):
+            value = ctx.outer.get(name)
+            if value is not None and name not in own:
+                proto.input[i] = ctx.use(value)
+    return out
+
+
+class _Skip:
+    """Frames before the signal, kept away from the state: `k` of them are cut off, at least one frame is always run."""
+
+    def __init__(self, ctx: Context, fact: Stream) -> None:
+        self.emit = ctx.emit
+        zero, one = self._ints(0), self._ints(1)
+        numbers = ctx.number_frames(fact.rate, fact.delay)
+        count = self._op("Shape", [numbers])
+        early = self._op("Less", [numbers, self.emit.const(np.array(0, np.int64))])
+        as_int = self._op("Cast", [early], {"to": 7})
+        skipped = self._op("ReduceSum", [as_int, zero], {"keepdims": 1})
+        most = self._op("Sub", [count, one])
+        self.k = self._op("Min", [skipped, most])
+        self.none = self._op("Less", [most, skipped])
+
+    def _ints(self, value: int) -> str:
+        return self.emit.const(np.array([value], np.int64))
+
+    def _op(self, op: str, inputs: list[str], attrs: dict[str, Any] | None = None) -> str:
+        return self.emit.node(op, inputs, attrs, [f"skip.{op.lower()}"])[0]
+
+    def cut(self, name: str, axis: int) -> str:
+        return self._op("Slice", [name, self.k, self._ints(np.iinfo(np.int64).max), self._ints(axis)])
+
+    def keep(self, before: str, after: str) -> str:
+        """The state: as it was, if no frame of this pulse was signal."""
+        return self._op("Where", [self.none, before, after])
+
+    def refill(self, name: str, axis: int, rank: int) -> str:
+        """As many frames as came in, zeros for those cut off."""
+        ahead = [self.emit.const(np.zeros(n, np.int64)) for n in (axis, 2 * rank - 1 - axis)]
+        parts = [p for p, n in zip((ahead[0], self.k, ahead[1]), (axis, 1, 2 * rank - 1 - axis), strict=True) if n]
+        return self._op("Pad", [name, self._op("Concat", parts, {"axis": 0})])
