@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor, lcm
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
+import pytest
 from onnx.reference import ReferenceEvaluator
 
 import pulse
@@ -73,6 +74,15 @@ class Case:
     @property
     def streaming(self) -> list[Any]:
         return [i for i in self.pulsed.inputs if i.axis is not None]
+
+    @property
+    def filler(self) -> float:
+        """Frames past the end, of which nothing may show: NaN, but where they become indices."""
+        casts = any(
+            n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.INT64 for n in self.full.model.graph.node
+        )
+        floating = all(self.full.dtypes[i.name][0] == "f" for i in self.streaming)
+        return np.nan if floating and not casts else 1e3
 
     def _array(self, port: Any, frames: int, rng: np.random.Generator, scale: float) -> np.ndarray:
         shape = [frames if axis == port.axis else int(dim) for axis, dim in enumerate(port.shape)]
@@ -177,14 +187,14 @@ def assert_streams(
     full: onnx.ModelProto | None = None,
     delays: Mapping[str, int] | None = None,
     **options: Any,
-) -> None:
-    """Asserts that `model` streams exactly, on schedule, with the least delay.
+) -> Any:
+    """Asserts that `model` streams exactly, on schedule, with the least delay; returns its dynamic form.
 
     Args:
         model: the full-signal model.
         widths: pulse widths; numbers that are no multiple of the granularity are multiplied by it.
-        lengths: signal lengths in source frames. Those which the source cannot take (less than `min_length`, no
-            multiple of `multiple`) must still flush without an error.
+        lengths: signal lengths in source frames, a legal one last. Those which the source cannot take flush without an
+            error (less than `min_length`) or are refused at flush (no multiple of `multiple`).
         engines: which engines stream; all are held against ONNX Runtime on the full signal.
         ways: chunkings per length.
         tol: error allowed, relative to max|reference|.
@@ -209,9 +219,13 @@ def assert_streams(
         step = g if isinstance(width, str) else width
         for engine in engines:
             what = f"pulse {width}, {engine}"
-            _assert_equal(case, pulsed.stream(engine=engine), step, lengths, rng, ways, tol, min_length, multiple, what)
+            stream = pulsed.stream(engine=engine, filler=case.filler)
+            _assert_equal(case, stream, step, lengths, rng, ways, tol, min_length, multiple, what)
+            if pulsed is not dynamic:
+                _assert_snapshot(case, stream, dynamic.stream(engine=engine), lengths[-1], rng, tol, what)
     if least:
         assert_least_delay(Case(reference, dynamic), seed=seed, min_length=min_length, multiple=multiple)
+    return dynamic
 
 
 def _assert_equal(
@@ -221,8 +235,10 @@ def _assert_equal(
     """One stream over all lengths and chunkings, reset in between, once by way of a snapshot."""
     for length in lengths:
         feeds, sides = case.signal(length, rng), case.sides(rng)
-        legal = length >= max(min_length, 1) and length % multiple == 0
-        want = case.full({**feeds, **sides}) if legal else None
+        if length % multiple:
+            _assert_illegal(stream, feeds, sides, what)
+            continue
+        want = case.full({**feeds, **sides}) if length >= max(min_length, 1) else None
         if length == 0:
             want = case.full.reference({**feeds, **sides})
         for chunks in chunkings(length, rng, ways if length > 1 else 1):
@@ -238,30 +254,41 @@ def _assert_equal(
                 compare(want, got, tol, here)
             except AssertionError:
                 compare(want, got, tol, here, blur(case.full, {**feeds, **sides}, rng))
-    _assert_snapshot(case, stream, step, max(lengths), rng, tol, what)
+
+
+def _assert_illegal(stream: Any, feeds: Arrays, sides: Arrays, what: str) -> None:
+    """A signal of a length that the source cannot take is told so at its end."""
+    stream.reset()
+    stream.push({**feeds, **sides})
+    with pytest.raises(pulse.PulseError) as caught:
+        stream.flush()
+    assert caught.value.code == "length-illegal", f"{what}: {caught.value}"
 
 
 def _assert_snapshot(
-    case: Case, stream: Any, step: int, length: int, rng: np.random.Generator, tol: float, what: str
+    case: Case, stream: Any, other: Any, length: int, rng: np.random.Generator, tol: float, what: str
 ) -> None:
-    """A stream restored from a snapshot goes on as if nothing had happened, even after a flush."""
+    """A stream restored from a snapshot goes on as if nothing had happened: after a flush, or at any width."""
     feeds, sides = case.signal(length, rng), case.sides(rng)
     at = int(rng.integers(0, length + 1))
     stream.reset()
     first = stream.push({**case.cut(feeds, 0, at), **sides})
     snapshot = stream.snapshot()
     runs = []
-    for _ in range(2):
-        rest = stream.push(case.cut(feeds, at, length))
-        tail = stream.flush()
-        runs.append(
-            {o.name: np.concatenate([first[o.name], rest[o.name], tail[o.name]], o.axis) for o in case.pulsed.outputs}
-        )
-        stream.restore(snapshot)
-    for name in runs[0]:
+    for taker in (stream, stream, other):
+        taker.restore(snapshot)
+        rest = taker.push(case.cut(feeds, at, length))
+        tail = taker.flush()
+        runs.append({name: np.concatenate([first[name], rest[name], tail[name]], _axis(case, name)) for name in first})
+    for name in first:
         assert np.array_equal(runs[0][name], runs[1][name], equal_nan=True), (
             f"{what}: {name} differs after restore at {at}"
         )
+    compare(runs[0], runs[2], tol, f"{what}, restored in a dynamic stream at {at} of {length}")
+
+
+def _axis(case: Case, output: str) -> int:
+    return next(o.axis for o in case.pulsed.outputs if o.name == output)
 
 
 # ---- least delays
@@ -276,12 +303,14 @@ def least_delays(case: Case, *, seed: int = 0, min_length: int = 1, multiple: in
     """
     rng = np.random.default_rng(seed)
     g = case.pulsed.granularity
-    unit = np.lcm(g, multiple)
-    start = -(-min_length // unit) * unit
-    longest = start + unit * 4 + -(-24 // unit) * unit
+    unit = lcm(g, multiple)
+    start = ceil(min_length / unit) * unit
+    # far enough for what is declared: no delay larger than N shows after N frames
+    far = start + ceil((max(o.delay / o.rate for o in case.pulsed.outputs) + 4) / unit) * unit
+    longest = far + 4 * unit + ceil(24 / unit) * unit
     sides = case.sides(rng)
     least = dict.fromkeys((o.name for o in case.pulsed.outputs), 0)
-    for n in dict.fromkeys([0, g, 2 * g, start, start + g, start + unit, start + 2 * unit, start + unit + 2 * g]):
+    for n in sorted({0, g, 2 * g, start, start + g, far, far + g, far + 2 * unit}):
         known = case.signal(longest, rng)
         base = case.full({**known, **sides})
         same = {o.name: base[o.name].shape[o.axis] for o in case.pulsed.outputs}

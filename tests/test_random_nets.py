@@ -39,7 +39,9 @@ def check(net: Net, width: int = 3, reference: bool = False) -> None:
     model, twin = net.build(), net.build(twin=True)
     limits = {"min_length": plan.min_length, "multiple": plan.multiple, "seed": net.seed, "full": twin}
     lengths = lengths_of(net, plan.min_length)
-    assert_streams(model, widths=(width, "dynamic"), lengths=lengths, ways=3, least=not plan.hides, **limits)
+    pulsed = assert_streams(model, widths=(width, "dynamic"), lengths=lengths, ways=3, least=not plan.hides, **limits)
+    assert {o.name: (o.axis, o.rate) for o in pulsed.outputs} == {v.name: (v.axis, v.rate) for v in plan.outputs}
+    assert pulsed.granularity == plan.granularity
     if reference and plan.reference:
         assert_streams(
             model, widths=(width,), lengths=lengths[:5], engines=("reference",), ways=1, least=False, **limits

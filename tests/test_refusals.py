@@ -25,7 +25,7 @@ class Refused:
     text: str
     opset: int = 17
     length: int = 12  # of the signal on which the source runs
-    node: str = "bad"
+    node: str = "bad"  # or the value at fault
 
 
 CASES = (
@@ -44,8 +44,8 @@ CASES = (
             "(float[1,4,S] x, float[4] w1, float[4] w2) => (float y) { [bad] y = InstanceNormalization(x, w1, w2) "
             "}"),
     Refused("group normalisation", "reduce-over-stream",
-            "(float[1,4,S] x, float[2] w1, float[2] w2) => (float y) { [bad] y = "
-            "GroupNormalization<num_groups=2>(x, w1, w2) }", 18),
+            "(float[1,4,S] x, float[4] w1, float[4] w2) => (float y) { [bad] y = "
+            "GroupNormalization<num_groups=2>(x, w1, w2) }", 21),
     Refused("layer normalisation that takes time in", "reduce-over-stream",
             "(float[1,S,4] x) => (float y) <float w1 = {2.0}> { [bad] y = LayerNormalization<axis=1>(x, w1) }"),
     Refused("mean and variance over time", "reduce-over-stream",
@@ -138,7 +138,7 @@ CASES = (
     # ---- lengths, starts and ends
     Refused("divided by the length", "depends-on-length",
             "(float[1,4,S] x) => (float y) { d = Shape(x) n = Gather<axis=0>(d, s2) f = Cast<to=1>(n) [bad] y = "
-            "Div(x, f) }"),
+            "Div(x, f) }", node="f"),
     Refused("positions normalised by the length", "depends-on-length",
             "(float[1,4,S] x) => (float y) { d = Shape(x) n = Gather<axis=0>(d, s2) r = Range(s0, n, s1) rf = "
             "Cast<to=1>(r) nf = Cast<to=1>(n) [bad] p = Div(rf, nf) y = Add(x, p) }"),
@@ -163,10 +163,10 @@ CASES = (
             "(float[1,4,S] x) => (float y) { [bad] f = Gather<axis=2>(x, v0) y = Sub(x, f) }"),
     Refused("classifier on the last state", "last-state",
             "(float[S,1,4] x, float[1,9,4] w1, float[1,9,3] w2, float[3,2] w3) => (float y) { [bad] s, h = "
-            "GRU<hidden_size=3>(x, w1, w2) y = MatMul(h, w3) }"),
+            "GRU<hidden_size=3>(x, w1, w2) y = MatMul(h, w3) }", node="h"),
     Refused("last state joined on the stream", "last-state",
             "(float[S,1,4] x, float[1,12,4] w1, float[1,12,3] w2) => (float y) { [bad] s, h, c = "
-            "LSTM<hidden_size=3>(x, w1, w2) q = Squeeze(s, v1) y = Add(q, c) }"),
+            "LSTM<hidden_size=3>(x, w1, w2) q = Squeeze(s, v1) y = Add(q, c) }", node="c"),
     Refused("lengths of sequences", "sequence-lens",
             "(float[S,1,4] x, int32[1] n, float[1,9,4] w1, float[1,9,3] w2) => (float y) { [bad] y = "
             "GRU<hidden_size=3>(x, w1, w2, , n) }"),

@@ -4,6 +4,7 @@
 Runtime accepts. One small file per family of layers; a new layer is one dataclass with `@layer`.
 """
 
+from nets.bands import BandAttention, BandConv, Outer
 from nets.conv import Conv, Conv2d, ConvT
 from nets.cut import ConcatTime, Pad, Slice
 from nets.elementwise import Act, Affine, Glu, Misc, Prelu
@@ -18,9 +19,9 @@ from nets.pool import Pool
 from nets.position import Position, ShapeMade
 from nets.quant import IntMatMul, QConv, Quant
 from nets.recurrent import Across, CumSum, Rnn, Scan
-from nets.reshape import Flatten, Merge, Split, Tile
+from nets.reshape import Flatten, Merge, Shuffle, Split, Tile
 from nets.resize import Resize
-from nets.select import Gather, Pick
+from nets.select import Gather, Lookup, Pick
 from nets.strategy import nets
 from nets.text import from_text
 
@@ -28,6 +29,8 @@ __all__ = [
     "Across",
     "Act",
     "Affine",
+    "BandAttention",
+    "BandConv",
     "Best",
     "Branch",
     "ConcatTime",
@@ -45,11 +48,13 @@ __all__ = [
     "Glu",
     "IntMatMul",
     "Layout",
+    "Lookup",
     "MatMul",
     "Merge",
     "Misc",
     "Net",
     "Norm",
+    "Outer",
     "Pad",
     "Pick",
     "Plan",
@@ -63,6 +68,7 @@ __all__ = [
     "Rnn",
     "Scan",
     "ShapeMade",
+    "Shuffle",
     "Side",
     "Slice",
     "Softmax",

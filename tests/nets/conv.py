@@ -151,6 +151,11 @@ class ConvT(Layer):
     weight = 4
     reference = False  # onnx.reference crashes on groups and dilations
 
+    @property
+    def hides(self) -> bool:  # type: ignore[override]
+        """Taps that miss some phases of the stride leave frames which are nothing but bias."""
+        return len({i * self.d % self.s for i in range(self.k)}) < self.s
+
     def apply(self, b: Builder, x: Value) -> Value:
         x = arrange(b, x, "NCSF" if self.kf else "NCS", self.channels)
         c = x.size("C")

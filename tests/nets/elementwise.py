@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from onnx import helper
 
 from nets import forms
 from nets.base import Draw, Invalid, Layer, Value, layer
-from nets.builder import Builder
+from nets.builder import FLOAT, Builder
 from nets.layout import arrange
 
 # name -> the first opset that has it
 ACTIVATIONS = {
     "Relu": 6, "Sigmoid": 6, "Tanh": 6, "LeakyRelu": 6, "Elu": 6, "Selu": 6, "HardSigmoid": 6, "HardSwish": 14,
     "Softplus": 1, "Softsign": 1, "ThresholdedRelu": 10, "Celu": 12, "Mish": 18, "Gelu": 20, "Abs": 6, "Neg": 6,
-    "Erf": 9, "Sin": 7,
-    "Cos": 7, "Atan": 7,
-    "Identity": 1, "Shrink": 9, "Asinh": 9,
+    "Erf": 9, "Sin": 7, "Cos": 7, "Atan": 7, "Identity": 1, "Shrink": 9, "Asinh": 9,
 }  # fmt: skip
 
 
@@ -173,6 +172,18 @@ class Misc(Layer):
 
     def _nonneg(self, b: Builder, x: str) -> str:
         return b.op("Log", b.op("Add", b.op("Exp", b.op("Tanh", x)), b.scalar(0.5)))
+
+    def _if(self, b: Builder, x: str) -> str:
+        """As exporters write an optional step: a condition that is known, branches that see the outer value."""
+        p = b.fresh("branch")
+        steps = [helper.make_node("Tanh", [x], [f"{p}_t"], name=f"{p}_Tanh")]
+        other = [helper.make_node("Neg", [x], [f"{p}_n"], name=f"{p}_Neg")]
+        result = {name: helper.make_tensor_value_info(name, FLOAT, None) for name in (f"{p}_t", f"{p}_n")}
+        return b.op(
+            "If", b.const(True),
+            then_branch=helper.make_graph(steps, f"{p}_then", [], [result[f"{p}_t"]]),
+            else_branch=helper.make_graph(other, f"{p}_else", [], [result[f"{p}_n"]]),
+        )  # fmt: skip
 
     @classmethod
     def draw(cls, draw: Draw, b: Builder, x: Value) -> Misc:

@@ -33,7 +33,7 @@ class Branch(Layer):
     up: bool = True
     fit: str = "crop_end"
 
-    weight = 8
+    weight = 10
 
     @property
     def hides(self) -> bool:  # type: ignore[override]
@@ -59,11 +59,12 @@ class Branch(Layer):
         return b.value(ends[0], result)
 
     @classmethod
-    def draw(cls, draw: Draw, b: Builder, x: Value) -> Branch:
+    def draw(cls, draw: Draw, b: Builder, x: Value, depth: int = 0) -> Branch:
         from nets.strategy import draw_path  # they draw each other
 
         count = draw(st.sampled_from([2, 2, 2, 3]))
-        paths = tuple(draw_path(draw, b, x, draw(st.integers(0, 3)), depth=1)[0] for _ in range(count))
+        longest = 3 - depth
+        paths = tuple(draw_path(draw, b, x, draw(st.integers(0, longest)), depth + 1)[0] for _ in range(count))
         return cls(paths, draw(st.sampled_from(JOINS)), draw(st.booleans()), draw(st.sampled_from(FITS)))
 
 

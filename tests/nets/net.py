@@ -93,7 +93,8 @@ class Net:
         graph = helper.make_graph(
             b.nodes, "net",
             [*map(info, inputs), *(helper.make_tensor_value_info(n, FLOAT, s) for n, s in b.sides.items())],
-            [helper.make_tensor_value_info(n, FLOAT, None) for n in [*(o.name for o in outputs), *lasts]],
+            [helper.make_tensor_value_info(v.name, FLOAT, _told(v)) for v in outputs]
+            + [helper.make_tensor_value_info(name, FLOAT, ["a", "b", "c"]) for name in lasts],
             b.initializers,
         )  # fmt: skip
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
@@ -111,3 +112,8 @@ def _named(b: Builder, v: Value, name: str) -> Value:
     """`v` under an output's name."""
     b.nodes.append(helper.make_node("Identity", [v.name], [name], name=f"out_{name}"))
     return Value(name, v.dims, v.layout, v.length, v.rate)
+
+
+def _told(v: Value) -> list[int | str]:
+    """An output's shape as exporters declare it: a new symbol where the length is not the input's."""
+    return [f"{v.name}_frames" if dim == -1 else dim for dim in v.dims]

@@ -112,3 +112,36 @@ class Tile(Layer):
     @classmethod
     def draw(cls, draw: Draw, b: Builder, x: Value) -> Tile:
         return cls(draw(st.sampled_from([2, 3])), draw(st.booleans()), draw(st.booleans()))
+
+
+@layer
+@dataclass(frozen=True)
+class Shuffle(Layer):
+    """Sub-pixel convolution's second half: [1, C, S] to [1, C / by, S * by]; `inverse`: [1, C * by, S / by]."""
+
+    by: int = 2
+    inverse: bool = False
+
+    def apply(self, b: Builder, x: Value) -> Value:
+        by = self.by
+        x = arrange(b, x, "NCS")
+        c = x.size("C")
+        if self.inverse:
+            if not b.divides(x.length, by):
+                raise Invalid("the length does not divide")
+            dims: tuple[int, ...] = (1, c, -1, by)
+            length, rate = x.length.then(lambda n: n // by), x.rate / by
+            wide = b.value(x, forms.reshape(b, x, dims, den=by), dims, layout="NCSF", length=length, rate=rate)
+            return arrange(b, wide, "NCFS")
+        if c % by:
+            raise Invalid("channels do not divide")
+        dims = (1, c // by, by, -1)
+        wide = b.value(x, forms.reshape(b, x, dims), dims, layout="NCFS")
+        wide = arrange(b, wide, "NCSF")
+        dims = (1, c // by, -1)
+        y = forms.reshape(b, wide, dims, by)
+        return b.value(x, y, dims, length=x.length.then(lambda n: n * by), rate=x.rate * by)
+
+    @classmethod
+    def draw(cls, draw: Draw, b: Builder, x: Value) -> Shuffle:
+        return cls(draw(st.sampled_from([2, 2, 3])), draw(st.booleans()))

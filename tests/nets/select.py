@@ -78,3 +78,27 @@ class Pick(Layer):
     def draw(cls, draw: Draw, b: Builder, x: Value) -> Pick:
         kind = draw(st.sampled_from(["slice", "split", "reverse", "scalar"]))
         return cls(kind, draw(st.integers(0, 2)), draw(st.integers(1, 2)))
+
+
+@layer
+@dataclass(frozen=True)
+class Lookup(Layer):
+    """An embedding: the signal becomes indices into a table of scalars, or of vectors."""
+
+    width: int = 0
+
+    hides = True
+
+    def apply(self, b: Builder, x: Value) -> Value:
+        x = arrange(b, x, "NS" if x.features == 1 else "NSF")
+        steps = forms.clip(b, b.op("Add", b.op("Mul", x.name, b.scalar(2.0)), b.scalar(4.0)), 0.0, 7.0)
+        indices = b.op("Cast", steps, to=7)
+        if not self.width:
+            return b.value(x, b.op("Gather", b.bias(8), indices, axis=0))
+        y = b.op("Gather", b.bias(8, self.width), indices, axis=0)
+        layout = "NSF" if x.layout == "NS" else "NSCF"
+        return b.value(x, y, (*x.dims, self.width), layout=layout)
+
+    @classmethod
+    def draw(cls, draw: Draw, b: Builder, x: Value) -> Lookup:
+        return cls(draw(st.integers(0, 3)))

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from nets.base import LAYERS, Draw, Invalid, Layer, Value
 from nets.builder import Builder
+from nets.inputs import Fresh
+from nets.join import Branch
 from nets.net import Net, start
 
 INPUTS = (
@@ -19,13 +21,16 @@ MULTIPLES = (1, 1, 1, 1, 1, 2, 4, 6, 8, 12)
 
 def draw_path(draw: Draw, b: Builder, x: Value, count: int, depth: int = 0) -> tuple[tuple[Layer, ...], Value]:
     """Up to `count` layers that fit one after another from `x`; those that do not fit are left out."""
-    kinds = [k for k in LAYERS for _ in range(k.weight) if not (depth and k.__name__ == "Branch")]
+    kinds = [k for k in LAYERS for _ in range(k.weight) if k is not Fresh and (depth < 2 or k is not Branch)]
+    kinds.sort(key=lambda kind: -kind.weight)
     layers: list[Layer] = []
-    for _ in range(count):
+    for index in range(count):
         kind = draw(st.sampled_from(kinds))
+        if depth and index == 0 and draw(st.integers(0, 5)) == 5:
+            kind = Fresh
         mark = b.mark()
         try:
-            step = kind.draw(draw, b, x)
+            step = kind.draw(draw, b, x, depth) if kind is Branch else kind.draw(draw, b, x)
             b.rewind(mark)  # a branch tried its paths
             y = b.run([step], x)
             b.min_length()
