@@ -1,0 +1,50 @@
+// One timing sample: a product, how it lies in memory and where its weights come from; and what every kernel took for it.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gather/arena.hpp"
+#include "mmm.hpp"
+
+namespace pulse::gather {
+
+// frame: columns of B and C contiguous (linear layers, recurrences). channel: rows of B and C contiguous (2-D
+// convolutions). conv: as channel, B addressed by row offsets.
+enum class Layout { frame, channel, conv };
+
+// Where weights are found: l2, the nearest cache that holds this product's; l3, the cache that holds a whole model's;
+// cold, memory, as after a pause.
+enum class Home { l2, l3, cold };
+
+struct Sample {
+    int64_t m = 0, k = 0, n = 0;
+    Layout layout = Layout::frame;
+    Act act = Act::none;
+    Home home = Home::l3;
+};
+
+std::string to_text(const Sample& sample);              // "64 384 1 frame none l3"
+std::optional<Sample> parse_sample(const char* line);   // the inverse; nothing where it is malformed or out of bounds
+
+struct Settings {
+    int rounds = 9;              // accepted rounds per sample; the odd and the even ones are kept apart
+    double slice_ns = 60e3;      // least time spent on one kernel per round
+    double drift = 0.05;         // a round in which the reference kernel drifts by more is repeated
+};
+
+struct Timing {
+    double odd = 0, even = 0;    // median nanoseconds over odd and over even rounds; 0 where the kernel cannot take the layout
+};
+
+struct Timed {
+    std::vector<Timing> kernels;  // in the order of the set's list
+    double reference_ns = 0;      // least time of the reference kernel
+    double drift = 0;             // its largest excess over that in an accepted round
+    int repeated = 0;             // rounds thrown away
+};
+
+// Every kernel of the set on the sample, interleaved, with the reference kernel in between.
+Timed time_sample(Isa isa, const Sample& sample, const Settings& settings, Arena& arena);
+
+}  // namespace pulse::gather
