@@ -100,7 +100,7 @@ CASES = (
             "(float[1,4,S] x, float[1,4,4] w) => (float y) { [bad] y = Slice(x, vm1, vstart, v2, vm1) }"),
     Refused("time reversed by Gather", "reversed-axis gather-over-stream from-the-end",
             "(float[1,4,S] x) => (float y) { d = Shape(x) n = Gather<axis=0>(d, s2) last = Sub(n, s1) i = "
-            "Range(last, sm1, sm1) [bad] y = Gather<axis=2>(x, i) }"),
+            "Range(last, sm1, sm1) [bad] y = Gather<axis=2>(x, i) }", node="i"),
     Refused("scan from the end", "recurrence-reversed reversed-axis loop-over-stream",
             "(float[S,4] x, float[4] w) => (float[B,C] y) { [bad] h, y = Scan<num_scan_inputs=1, "
             "scan_input_directions=[1], body = step (float[4] a, float[4] b) => (float[4] c, float[4] d) { c = "
@@ -138,7 +138,7 @@ CASES = (
     # ---- lengths, starts and ends
     Refused("divided by the length", "depends-on-length",
             "(float[1,4,S] x) => (float y) { d = Shape(x) n = Gather<axis=0>(d, s2) f = Cast<to=1>(n) [bad] y = "
-            "Div(x, f) }", node="f"),
+            "Div(x, f) }"),
     Refused("positions normalised by the length", "depends-on-length",
             "(float[1,4,S] x) => (float y) { d = Shape(x) n = Gather<axis=0>(d, s2) r = Range(s0, n, s1) rf = "
             "Cast<to=1>(r) nf = Cast<to=1>(n) [bad] p = Div(rf, nf) y = Add(x, p) }"),

@@ -24,6 +24,11 @@ class Pad(Layer):
 
     weight = 4
 
+    @property
+    def hides(self) -> bool:  # type: ignore[override]
+        """Frames reflected twice may stand where they stood, which no rule for one op can know."""
+        return self.mode == "reflect"
+
     def apply(self, b: Builder, x: Value) -> Value:
         if self.mode != "constant" and (self.before < 0 or self.after < 0):
             raise Invalid("negative pads are for constants")
