@@ -131,6 +131,12 @@ void bind_kernels(nb::module_& m) {
             all.append(nb::make_tuple(k.name, FAMILIES[static_cast<int>(k.family)], k.mr, k.nr, k.ks, k.panel));
         return all;
     }, "Kernels of one set: (name, family, mr, nr, ks, panel) each.");
+    m.def("panel_heights", [](int64_t panel, int64_t rows) {
+        require(panel >= 1 && rows >= 0, "the panel height must be positive, the rows not negative");
+        std::vector<int64_t> heights;
+        for (int64_t row = 0; row < rows; row += heights.back()) heights.push_back(pulse::panel_height(panel, rows - row));
+        return heights;
+    }, nb::arg("panel"), nb::arg("m"), "Heights of the panels that m rows are packed into.");
     nb::class_<Packed>(m, "Packed", "Weights (m, k) in panels of `panel` rows.")
         .def(nb::init<Matrix, int64_t, int64_t>(), nb::arg("a"), nb::arg("panel"), nb::arg("copies") = 1)
         .def_ro("panel", &Packed::panel)

@@ -54,28 +54,28 @@ static __attribute__((noinline)) void last_strips(const Product& p, const float*
 
 // The rows left over, exactly LEFT of them in a lower panel (see pack()); wide enough to keep twice CHAINS sums in flight.
 template <int LEFT>
-static __attribute__((noinline)) void low_strips(const Product& p, const float* a, int64_t row) {
+static __attribute__((noinline)) void low_strips(const Product& p, const float* a, int64_t row, int64_t col, int64_t to) {
     constexpr int HEIGHT = LEFT == 1 ? 1 : LEFT <= 4 ? 4 : 8, WISH = (2 * CHAINS + LEFT - 1) / LEFT;
     constexpr int FIT = (REGISTERS - 1) / (LEFT + 1), NV = WISH < FIT ? WISH : FIT;
-    int64_t col = 0;
-    for (; col + NV * VL <= p.n; col += NV * VL) strip<LEFT, HEIGHT, NV, VL>(p, a, row, col);
-    for (; col + VL <= p.n; col += VL) strip<LEFT, HEIGHT, 1, VL>(p, a, row, col);
-    if (col < p.n)
+    for (; col + NV * VL <= to; col += NV * VL) strip<LEFT, HEIGHT, NV, VL>(p, a, row, col);
+    for (; col + VL <= to; col += VL) strip<LEFT, HEIGHT, 1, VL>(p, a, row, col);
+    if (col < to)
         last_columns<(HEIGHT < VL ? HEIGHT : VL), (HEIGHT < VL ? 1 : HEIGHT / VL), (VL > 8 ? 8 : 4)>(p, walk_of(p), a, row, LEFT, col);
 }
 template <int LEFT>
-PULSE_INLINE void last_strips_of(const Product& p, const float* a, int64_t row) {
+PULSE_INLINE void last_strips_of(const Product& p, const float* a, int64_t row, int64_t from, int64_t to) {
     if (p.m - row == LEFT)
-        low_strips<LEFT>(p, a, row);
+        low_strips<LEFT>(p, a, row, from, to);
     else if constexpr (LEFT > 1)
-        last_strips_of<LEFT - 1>(p, a, row);
+        last_strips_of<LEFT - 1>(p, a, row, from, to);
 }
 
 template <int R, int NR>
 static void nl(const Product& p) {
-    static_assert(NR % VL == 0 && (R == 4 || R == 8), "whole vectors wide; heights that pack() makes");
-    // A block of columns whose rows of B stay in the first cache level while all panels of A pass over it.
-    const int64_t fit = 6144 / (p.k + 1) / NR * NR, block = fit > NR ? fit : NR;
+    static_assert(NR % VL == 0 && 64 % NR == 0 && (R == 4 || R == 8), "whole vectors wide; heights that pack() makes");
+    // A block of columns whose rows of B, and of C under one panel, stay in the first cache level while all panels of A
+    // pass over it. Only the last block can end amid a vector.
+    const int64_t fit = 6144 / (p.k + R + 1) / 64 * 64, block = fit > 64 ? fit : 64;
     const int64_t whole = p.m / R * R;
     const float* a = static_cast<const float*>(p.a);
     for (int64_t from = 0; from < p.n; from += block) {
@@ -85,8 +85,8 @@ static void nl(const Product& p) {
             for (; col + NR <= to; col += NR) strip<R, R, NR / VL, VL>(p, a + row * p.k, row, col);
             if (col < to) last_strips<R, VL>(p, a + row * p.k, row, col);
         }
+        if (whole < p.m) last_strips_of<R - 1>(p, a + whole * p.k, whole, from, to);
     }
-    if (whole < p.m) last_strips_of<R - 1>(p, a + whole * p.k, whole);
 }
 
 }  // namespace pulse::PULSE_NS

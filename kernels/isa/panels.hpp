@@ -140,7 +140,7 @@ PULSE_INLINE void last_columns(const Product& p, Walk walk, const float* a, int6
 template <int W, int MV, bool SPLIT>
 static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, const float* a, int64_t row) {
     constexpr int FIT = (REGISTERS - 1 - MV) / MV, NR = FIT >= 8 ? 8 : FIT >= 4 ? 4 : FIT > 0 ? FIT : 1;
-    constexpr int WANTED = W == 16 ? CHAINS : 8, KS = MV < WANTED ? WANTED / MV : 1;  // two narrow ones go per cycle
+    constexpr int KS = MV < 8 ? 8 / MV : 1;
     int64_t col = 0;
     if constexpr (SPLIT && KS > 1) {
         for (; col + 2 <= p.n; col += 2) small_cell<W, MV, 2, KS / 2>(p, walk, a, row, p.m - row, col);

@@ -18,7 +18,7 @@ PULSE_INLINE void tile(typename Vec<W>::T (&acc)[KS][NR][MV], const float* a, co
         X av[MV];
         PULSE_UNROLL for (int i = 0; i < MV; i++) {
             av[i] = load<W>(a + i * W);
-            if constexpr (NR > 1 && MV > 1 && KS * NR * MV + MV + 1 + SLACK <= REGISTERS) PULSE_PIN(av[i]);
+            if constexpr (NR > 1 && KS * NR * MV + MV + 1 + SLACK <= REGISTERS) PULSE_PIN(av[i]);
         }
         PULSE_UNROLL for (int j = 0; j < NR; j++) {
             const X x = broadcast<W>(column[j][row]);
