@@ -1,4 +1,4 @@
-"""`pulse run MODEL IN OUT`: a recording through a stream."""
+"""`pulse run MODEL IN OUT`: arrays or sound files through a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 @click.option(
     "--pulse", "width", type=options.Width(), metavar="N|dynamic", help="Width. [default: the model's, or dynamic]"
 )
-@click.option("--chunk", type=click.IntRange(1), metavar="N", help="Source frames per push. [default: all]")
+@click.option("--chunk", type=click.IntRange(1), metavar="N", help="Frames per push. [default: all; of sound 4096]")
+@click.option("--rate", type=click.IntRange(1), help="Sound: the model's samples per second. [default: the file's]")
+@click.option("--frontend", metavar="SPEC", help="Sound: features of the model, e.g. stft:512,256,sqrt-hann.")
+@click.option("--downmix", is_flag=True, help="Sound: run the mean of the channels, not each channel.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Sound: files at a time, for a folder or glob.")
 @options.source_options
 @options.engine_option
 def command(
@@ -37,13 +41,19 @@ def command(
     outputs: list[str] | None,
     length_multiple_of: int | None,
     engine: str | None,
-) -> None:
-    """Stream the arrays of IN through MODEL and write what comes out to OUT.
+    rate: int | None,
+    frontend: str | None,
+    downmix: bool,
+    jobs: int,
+) -> int:
+    """Stream IN through MODEL and write what comes out to OUT.
 
-    IN is a .npz whose keys are the model's inputs; for a model with one input also a .npz with one array, or a .npy.
-    OUT is a .npz (or a .npy, for one output).
+    Arrays: IN is a .npz whose keys are the model's inputs; for a model with one input also a .npz with one array, or a
+    .npy. OUT is a .npz (or a .npy, for one output).
+
+    Sound: IN is a sound file, OUT a .wav, or a .npz of all outputs. Each channel has a stream of its own. IN may be a
+    folder or a quoted glob; OUT is a folder then.
     """
-    from pulse.cli.arrays import read_arrays, write_arrays
     from pulse.model import open_model
 
     pulsed = open_model(
@@ -53,6 +63,19 @@ def command(
         outputs=outputs,
         length_multiple_of=length_multiple_of,
     )
+    if Path(source).suffix.lower() in (".npz", ".npy"):
+        run_arrays(pulsed, source, target, chunk, engine)
+        return 0
+    from pulse.cli.run_sound import run_sound
+    from pulse.live.files import FileOptions
+
+    return run_sound(pulsed, source, target, FileOptions(frontend, rate, downmix, chunk, engine), jobs)
+
+
+def run_arrays(pulsed: PulsedModel, source: str, target: str, chunk: int | None, engine: str | None) -> None:
+    """A file of arrays through a stream, into another."""
+    from pulse.cli.arrays import read_arrays, write_arrays
+
     arrays = read_arrays(Path(source), [port.name for port in pulsed.inputs])
     results = streamed(pulsed, arrays, chunk, engine)
     write_arrays(Path(target), results)

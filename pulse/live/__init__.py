@@ -1,0 +1,1 @@
+"""Live sound: microphone and loudspeaker, sound files, front ends."""
