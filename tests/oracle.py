@@ -77,12 +77,11 @@ class Case:
 
     @property
     def filler(self) -> float:
-        """Frames past the end, of which nothing may show: NaN, but where they become indices."""
-        casts = any(
-            n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.INT64 for n in self.full.model.graph.node
-        )
+        """Frames past the end, of which nothing may show: NaN, but where they become indices or are multiplied by 0."""
+        nodes = self.full.model.graph.node
+        casts = any(n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.INT64 for n in nodes)
         floating = all(self.full.dtypes[i.name][0] == "f" for i in self.streaming)
-        return np.nan if floating and not casts else 1e3
+        return np.nan if floating and not casts and all(n.op_type != "Resize" for n in nodes) else 1e3
 
     def _array(self, port: Any, frames: int, rng: np.random.Generator, scale: float) -> np.ndarray:
         shape = [frames if axis == port.axis else int(dim) for axis, dim in enumerate(port.shape)]

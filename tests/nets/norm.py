@@ -30,12 +30,12 @@ class Norm(Layer):
     def _layer(self, b: Builder, x: Value) -> Value:
         if b.opset < 17:
             raise Invalid("LayerNormalization comes later")
-        x = arrange(b, x, "NSF")
+        x = _several(arrange(b, x, "NSF"))
         f = x.size("F")
         return b.value(x, b.op("LayerNormalization", x.name, b.bias(f), b.bias(f), epsilon=0.1))
 
     def _decomposed(self, b: Builder, x: Value) -> Value:
-        x = arrange(b, x, "NSF")
+        x = _several(arrange(b, x, "NSF"))
         f = x.size("F")
         centred = b.op("Sub", x.name, forms.reduce(b, "ReduceMean", x.name, [-1]))
         power = forms.reduce(b, "ReduceMean", b.op("Pow", centred, b.scalar(2.0)), [-1])
@@ -55,7 +55,7 @@ class Norm(Layer):
         return b.value(x, b.op("Mul", y, b.bias(x.size("C"), 1)))
 
     def _lp(self, b: Builder, x: Value) -> Value:
-        x = arrange(b, x, "NCS")
+        x = _several(arrange(b, x, "NCS"))
         shifted = b.op("Add", x.name, b.bias(x.size("C"), 1))
         return b.value(x, b.op("LpNormalization", shifted, axis=1, p=2))
 
@@ -66,10 +66,9 @@ class Norm(Layer):
     def _mvn(self, b: Builder, x: Value) -> Value:
         if b.opset < 13:
             raise Invalid("ONNX Runtime has it from opset 13 on")
-        x = arrange(b, x, "NCSF", x.features)
-        if x.features < 3:
-            raise Invalid("too few to normalise")
-        return b.value(x, b.op("MeanVarianceNormalization", x.name, axes=[1, 3]))
+        x = _several(arrange(b, x, "NCSF", x.features))
+        spread = b.op("Add", x.name, b.bias(x.features, 1, 1))  # equal features have no variance but rounding errors
+        return b.value(x, b.op("MeanVarianceNormalization", spread, axes=[1, 3]))
 
     def _instance(self, b: Builder, x: Value) -> Value:
         x = arrange(b, x, "SCF", 2 if x.features % 2 == 0 else 1)
@@ -83,6 +82,13 @@ class Norm(Layer):
         return cls(draw(st.sampled_from(NORMS)))
 
 
+def _several(x: Value) -> Value:
+    """One feature alone, normalised, is a constant: nothing of the signal would be left."""
+    if x.features < 3:
+        raise Invalid("too few to normalise")
+    return x
+
+
 @layer
 @dataclass(frozen=True)
 class Softmax(Layer):
@@ -94,7 +100,7 @@ class Softmax(Layer):
     def apply(self, b: Builder, x: Value) -> Value:
         if self.middle and b.opset < 13:
             raise Invalid("would run over time")
-        x = arrange(b, x, "NCS" if self.middle else "NSF")
+        x = _several(arrange(b, x, "NCS" if self.middle else "NSF"))
         axis = 1 if self.middle else int(b.style.choice([-1, 2]))
         y = b.op("LogSoftmax" if self.log else "Softmax", x.name, axis=axis)
         return b.value(x, b.op("Mul", y, b.scalar(2.0)))
