@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from pulse.engine.reference_ops import REPAIRED
+from pulse.engine.reference_ops import repaired
 
 
 class ReferenceEngine:
@@ -17,7 +17,8 @@ class ReferenceEngine:
     name = "reference"
 
     def __init__(self, proto: onnx.ModelProto) -> None:
-        self._evaluator = ReferenceEvaluator(proto, new_ops=REPAIRED)
+        opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
+        self._evaluator = ReferenceEvaluator(proto, new_ops=repaired(opset))
         self._outputs = list(self._evaluator.output_names)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -27,4 +27,22 @@ class ConvTranspose(_Plain):
         return (np.concatenate(parts, axis=1),)
 
 
-REPAIRED: list[type[OpRun]] = [ConvTranspose, *RECURRENT]
+class DequantizeLinear(OpRun):
+    """The form of opsets 10 to 18, which onnx.reference has lost."""
+
+    op_domain = ""
+
+    def _run(
+        self, x: np.ndarray, scale: np.ndarray, zero: np.ndarray | None = None, **attrs: int | None
+    ) -> tuple[np.ndarray]:
+        axis = attrs.get("axis")
+        if scale.ndim:
+            column = [-1 if a == (1 if axis is None else axis) % x.ndim else 1 for a in range(x.ndim)]
+            scale, zero = scale.reshape(column), None if zero is None else zero.reshape(column)
+        moved = x.astype(np.int64) - (0 if zero is None else zero.astype(np.int64))
+        return ((moved.astype(scale.dtype) * scale).astype(scale.dtype),)
+
+
+def repaired(opset: int) -> list[type[OpRun]]:
+    """What a ReferenceEvaluator for that opset takes as `new_ops`."""
+    return [ConvTranspose, *RECURRENT, *([DequantizeLinear] if opset < 19 else [])]

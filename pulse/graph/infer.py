@@ -49,7 +49,7 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None], opset: int) -> lis
     """Output arrays of one node by onnx.reference. Raises ValueError where that fails."""
     from onnx.reference import ReferenceEvaluator
 
-    from pulse.engine.reference_ops import REPAIRED
+    from pulse.engine.reference_ops import repaired
 
     given = {f"i{k}": a for k, a in enumerate(inputs) if a is not None}
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(inputs)]
@@ -63,7 +63,7 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None], opset: int) -> lis
         helper.make_graph([proto], "one", ports, wanted), opset_imports=[helper.make_opsetid("", opset)]
     )
     try:
-        results = iter(ReferenceEvaluator(model, new_ops=REPAIRED).run(None, given))
+        results = iter(ReferenceEvaluator(model, new_ops=repaired(opset)).run(None, given))
         return [np.asarray(next(results)) if o else np.zeros(0) for o in outputs]
     except Exception as error:  # the reference ops raise whatever numpy raises
         raise ValueError(f"{type(error).__name__}: {error}") from None

@@ -20,6 +20,9 @@ from pulse.streaming.functions import DOMAIN, build
 from pulse.streaming.transform import Analysis
 
 
+_OPTIONAL_OUTPUTS = {"GRU", "LSTM", "RNN", "MaxPool", "Dropout", "LayerNormalization", "BatchNormalization"}
+
+
 @dataclass(frozen=True)
 class Identity:
     """Where a model came from: file name, SHA-256 of its bytes, the name of its signal's length."""
@@ -131,10 +134,10 @@ def _prune(emit: Emitter, outputs: list[str]) -> list[State]:
             todo.extend(i for i in producer[name].inputs if i)
     emit.nodes = [node for node in emit.nodes if any(o in alive for o in node.outputs)]
     for node in emit.nodes:
-        while len(node.outputs) > 1 and node.outputs[-1] not in alive:
-            node.outputs.pop()
-        if not node.domain:
+        if node.op in _OPTIONAL_OUTPUTS and not node.domain:
             node.outputs = [o if o in alive else "" for o in node.outputs]
+            while not node.outputs[-1]:
+                node.outputs.pop()
     emit.constants = {n: a for n, a in emit.constants.items() if n in alive}
     return [s for s in emit.states if s.input in alive]
 

@@ -97,7 +97,16 @@ class Emitter:
         if initial is None or (isinstance(initial, np.ndarray) and not np.any(initial)):
             return state.input
         start = initial if isinstance(initial, str) else self.const(initial, f"{state.input}.initial")
-        return self.node("Where", [self.at_start(), start, state.input], outputs=[f"{state.input}.now"])[0]
+        return self.where(self.at_start(), start, state.input, state.dtype, f"{state.input}.now")
+
+    def where(self, condition: str, yes: str, no: str, dtype: int, hint: str) -> str:
+        """`Where`, which ONNX Runtime has for numbers only."""
+        if dtype != TensorProto.BOOL:
+            return self.node("Where", [condition, yes, no], outputs=[hint])[0]
+        first = self.node("And", [condition, yes], outputs=[f"{hint}.yes"])[0]
+        other = self.node("Not", [condition], outputs=[f"{hint}.not"])[0]
+        second = self.node("And", [other, no], outputs=[f"{hint}.no"])[0]
+        return self.node("Or", [first, second], outputs=[hint])[0]
 
     def finish(self, state: State, value: str) -> None:
         """Makes `value`, which nothing else reads, the state's next value."""

@@ -16,7 +16,7 @@ from pulse.graph.ir import Graph, Node, captured
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter
-from pulse.streaming.facts import Const, Poison, Static, Stream, Uniform, Value
+from pulse.streaming.facts import Const, Fact, Poison, Static, Stream, Uniform, Value
 from pulse.streaming.rules import load_rules
 
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -154,9 +154,10 @@ class _Walk:
         if all(f is None or isinstance(f, Const) for f in facts) and not self.reads_streams(node):
             try:
                 return self.known(node, facts)  # type: ignore[arg-type]
-            except LookupError:
-                pass
-        elif not any(isinstance(f, (Stream, Uniform)) for f in facts) and not self.reads_streams(node):
+            except (LookupError, NotAffine):
+                if node.op not in self.rules:
+                    raise
+        elif not any(_follows_signal(f) for f in facts) and not self.reads_streams(node):
             return self.static(node, inputs)
         return self.streaming(node, inputs)
 
@@ -256,6 +257,11 @@ def malformed(node: Node, error: Exception) -> PulseError:
         found=f"{type(error).__name__}: {error}"[:200],
         remedy="export the model again; if it runs in ONNX Runtime as it is, report this with the model",
     )
+
+
+def _follows_signal(fact: Fact | None) -> bool:
+    """A stream, or a size that depends on the signal's length."""
+    return isinstance(fact, (Stream, Uniform)) or (isinstance(fact, Const) and fact.symbolic)
 
 
 def _shape(node: Node, value: Value | None) -> Value:

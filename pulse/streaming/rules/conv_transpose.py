@@ -44,7 +44,7 @@ def conv_transpose(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     cut = tuple(0 if a == fact.axis else d for a, d in enumerate(shape))
     tail = extent - stride
 
-    end = tail > 0 and bool((length - (fact.length * stride - before)).at(np.arange(1, 4096)).max() > 0)
+    end = bool((length - (fact.length * stride - before)).at(np.arange(1, 4096)).max() > 0)
     block = ctx.masked(value, 0, start=tail > before, end=end)
     full = ctx.emit.node(
         "ConvTranspose", [block, ctx.use(weights)], attrs, [f"{node.outputs[0]}.full"], label=node.name

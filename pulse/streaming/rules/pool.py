@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ def max_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     lowest = -np.inf if np.issubdtype(kind, np.floating) else np.iinfo(kind).min
     spatial = read_spatial(ctx, node, fact, node.attrs["kernel_shape"])
     kept = {k: v for k, v in node.attrs.items() if k in ("p", "storage_order")}
-    value = _pool(ctx, node, inputs[0], spatial, lowest if node.op == "MaxPool" else 0, kept)
+    ceil = bool(node.attrs.get("ceil_mode"))
+    window = _window(spatial, fact.axis - 2, fact.length, ceil)
+    level = _levelled(spatial, fact) if ceil else spatial
+    value = _pool(ctx, node, inputs[0], level, window, lowest if node.op == "MaxPool" else 0, kept)
     indices = [Value(Poison(refuse_mixing(node, "no-rule", "indices of maxima")))] * (len(node.outputs) - 1)
     return [value, *indices]
 
@@ -50,28 +54,23 @@ def average_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     ceil, counted = bool(node.attrs.get("ceil_mode")), bool(node.attrs.get("count_include_pad"))
     i = fact.axis - 2
     window = _window(spatial, i, fact.length, ceil)
-    over = window.reads_past_end(fact.length + spatial.pads[i][1])  # a last window that hangs over the padding
     whole = window.before == 0 and not window.reads_past_end(fact.length)
-    if whole or (counted and not over and not ceil):
-        return [_pool(ctx, node, value, spatial, 0, {"count_include_pad": int(counted)}, ceil)]
-    attrs = {"count_include_pad": 1}
+    if (whole or counted) and not (counted and ceil):
+        return [_pool(ctx, node, value, spatial, window, 0, {"count_include_pad": int(counted)})]
     counts = _counted(ctx, value, spatial, i, counted)
+    level = _levelled(spatial, fact) if ceil else spatial
     if counted:
         # Padding counts, what hangs over it does not: pad first, then count what is there.
-        shape = [0] * (2 * len(fact.shape))
-        for k, (before, after) in enumerate(spatial.pads):
-            shape[k + 2], shape[len(fact.shape) + k + 2] = before, after
-        padded = _padded(ctx, node, value, shape)
-        spatial = Spatial(spatial.kernel, spatial.strides, spatial.dilations, [(0, 0)] * len(spatial.pads))
-        total = _pool(ctx, node, padded, spatial, 0, attrs, ceil)
-    else:
-        total = _pool(ctx, node, value, spatial, 0, attrs, ceil)
-    share = _pool(
-        ctx, Node(node.op, node.inputs, [f"{node.outputs[0]}.share"], node.attrs, ""), counts, spatial, 0, attrs, ceil
-    )
-    return ctx.per_frame(
-        Node("Div", ["total", "share"], node.outputs, {}, f"{node.name}.mean"), [total, share], fact.axis
-    )
+        before, after = zip(*spatial.pads, strict=True)
+        value = _padded(ctx, node, value, [0, 0, *before, 0, 0, *after])
+        rest = [(0, own[1] - pad[1]) for own, pad in zip(level.pads, spatial.pads, strict=True)]
+        level = Spatial(spatial.kernel, spatial.strides, spatial.dilations, rest)
+        window = replace(window, before=0)
+    attrs = {"count_include_pad": 1}
+    share = Node(node.op, node.inputs, [f"{node.outputs[0]}.share"], node.attrs, "")
+    pooled = [_pool(ctx, n, v, level, window, 0, attrs) for n, v in ((node, value), (share, counts))]
+    mean = Node("Div", ["total", "share"], node.outputs, {}, f"{node.name}.mean")
+    return ctx.per_frame(mean, pooled, fact.axis)
 
 
 def _padded(ctx: Context, node: Node, value: Value, pads: list[int]) -> Value:
@@ -111,24 +110,27 @@ def _window(spatial: Spatial, i: int, length: Expr, ceil: bool) -> Window:
     return Window(extent, stride, before, count.clamp())
 
 
+def _levelled(spatial: Spatial, fact: Stream) -> Spatial:
+    """ceil_mode by padding: last windows that hang over the end find padding there."""
+    pads = []
+    for k, (before, after) in enumerate(spatial.pads):
+        if k + 2 != fact.axis:
+            size = Expr.of(fact.shape[k + 2])
+            reach = (int(_window(spatial, k, size, True).length) - 1) * spatial.strides[k] + spatial.extent(k)
+            after = max(after, reach - before - int(size))
+        pads.append((before, after))
+    return Spatial(spatial.kernel, spatial.strides, spatial.dilations, pads)
+
+
 def _pool(
-    ctx: Context,
-    node: Node,
-    value: Value | None,
-    spatial: Spatial,
-    fill: Any,
-    kept: dict[str, Any],
-    ceil: bool | None = None,
+    ctx: Context, node: Node, value: Value | None, spatial: Spatial, window: Window, fill: Any, kept: dict[str, Any]
 ) -> Value:
+    """One pool without ceil_mode; `window` is that along the signal."""
     fact = stream_of(value)
     assert value is not None
-    i = fact.axis - 2
-    ceil = bool(node.attrs.get("ceil_mode")) if ceil is None else ceil
-    attrs = {**spatial.attrs(i), **kept}
+    attrs = {**spatial.attrs(fact.axis - 2), **kept}
     if all(d == 1 for d in spatial.dilations):
         attrs.pop("dilations")
-    if ceil:
-        attrs["ceil_mode"] = 1  # on the other axes; blocks are whole windows, so that it changes nothing along time
     plain = Node(node.op, node.inputs[:1], node.outputs[:1], attrs, node.name)
     (dtype, shape), *_ = ctx.shapes(plain, [value])
     cut = tuple(0 if a == fact.axis else d for a, d in enumerate(shape))
@@ -139,4 +141,4 @@ def _pool(
     def compute(block: np.ndarray) -> np.ndarray:
         return ctx.evaluate(plain, [block])[0]
 
-    return slide(ctx, value, _window(spatial, i, fact.length, ceil), fill, run, compute, cut, dtype)
+    return slide(ctx, value, window, fill, run, compute, cut, dtype)
