@@ -13,6 +13,7 @@ import json
 import math
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from pulse.engine.isa import cpu_name, current
 from pulse.engine.pick import Layout, pick
@@ -20,6 +21,7 @@ from pulse.engine.timing import Timing, time_product
 
 COUNTED_NS = 300.0
 COUNTED_ROWS = 4
+BAR = 0.9
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def row(timing: Timing, of: str, layout: Layout) -> dict[str, object]:
+def row(timing: Timing, of: str, layout: Layout) -> dict[str, Any]:
     """What is reported of one product."""
     best = timing.ranked()[0]
     picked = pick(timing.m, timing.k, timing.n, isa=timing.isa, layout=layout)
@@ -128,25 +130,28 @@ def row(timing: Timing, of: str, layout: Layout) -> dict[str, object]:
     }
 
 
-def line(row: dict[str, object]) -> str:
-    shape = f"{row['m']}x{row['k']}x{row['n']}"
+def line(row: dict[str, Any]) -> str:
     return (
-        f"{shape:>14} {row['limit_ns']:9.0f} ns {row['limit_share']:6.1%}{' ' if row['counted'] else '-'} "
+        f"{shape_of(row):>14} {row['limit_ns']:9.0f} ns {row['limit_share']:6.1%}{' ' if row['counted'] else '-'} "
         f"{row['best']:<20} picked {row['picked']:<20} +{row['regret']:5.1%}  {row['of']}"
     )
 
 
-def summed_up(rows: list[dict[str, object]], isa: str) -> dict[str, object]:
+def shape_of(row: dict[str, Any]) -> str:
+    return f"{row['m']}x{row['k']}x{row['n']}"
+
+
+def summed_up(rows: list[dict[str, Any]], isa: str) -> dict[str, Any]:
     """Shares of the limit and regrets of the rule over the products that count."""
     counted = [row for row in rows if row["counted"]] or rows
-    shares = sorted(float(str(row["limit_share"])) for row in counted)
-    regrets = sorted(float(str(row["regret"])) for row in counted)
+    shares = sorted(row["limit_share"] for row in counted)
+    regrets = sorted(row["regret"] for row in counted)
     return {
         "cpu": cpu_name(),
         "isa": isa,
         "counted": len(counted),
         "least_share": shares[0],
-        "below_90": [f"{row['m']}x{row['k']}x{row['n']}" for row in counted if float(str(row["limit_share"])) < 0.9],
+        "below_90": [shape_of(row) for row in counted if row["limit_share"] < BAR],
         "mean_share": math.exp(sum(map(math.log, shares)) / len(shares)),
         "mean_regret": sum(regrets) / len(regrets),
         "p90_regret": regrets[int(0.9 * (len(regrets) - 1))],
@@ -154,12 +159,13 @@ def summed_up(rows: list[dict[str, object]], isa: str) -> dict[str, object]:
     }
 
 
-def told(summary: dict[str, object]) -> str:
+def told(found: dict[str, Any]) -> str:
     return (
-        f"{summary['isa']} on {summary['cpu']}: {summary['counted']} products counted, best kernel at least "
-        f"{summary['least_share']:.1%} of the limit, {summary['mean_share']:.1%} on average, below 90 %: "
-        f"{', '.join(map(str, summary['below_90'])) or 'none'}; the rule loses {summary['mean_regret']:.1%} on average, "  # type: ignore[arg-type]
-        f"{summary['p90_regret']:.1%} at p90, {summary['max_regret']:.1%} at most"
+        f"{found['isa']} on {found['cpu']}: {found['counted']} products counted\n"
+        f"best kernel: at least {found['least_share']:.1%} of the limit, {found['mean_share']:.1%} on average; "
+        f"below {BAR:.0%}: {', '.join(found['below_90']) or 'none'}\n"
+        f"the rule's pick: slower than the best by {found['mean_regret']:.1%} on average, "
+        f"{found['p90_regret']:.1%} at p90, {found['max_regret']:.1%} at most"
     )
 
 

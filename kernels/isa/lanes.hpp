@@ -41,13 +41,15 @@ PULSE_INLINE void strip(const Product& p, const float* a, int64_t row, int64_t c
             activate_span(c + r * p.cm, NV * W, p.act, p.act == Act::prelu ? p.slope + row + r : &p.alpha, false);
 }
 
-// Columns from col on that do not fill a tile: by narrower vectors, then single ones with lanes along m as in family mmm.
+// Columns from col on that do not fill a tile: by narrower vectors, then single ones, with lanes along m where rows allow it.
 template <int R, int W>
 static __attribute__((noinline)) void last_strips(const Product& p, const float* a, int64_t row, int64_t col) {
     for (; col + W <= p.n; col += W) strip<R, R, 1, W>(p, a, row, col);
     if (col == p.n) return;
     if constexpr (W > 4)
         last_strips<R, W / 2>(p, a, row, col);
+    else if constexpr (R % 4 != 0)
+        last_strips<R, 1>(p, a, row, col);
     else
         last_columns<(R < VL ? R : VL), (R < VL ? 1 : R / VL), 3>(p, walk_of(p), a, row, R, col);
 }
@@ -72,7 +74,7 @@ PULSE_INLINE void last_strips_of(const Product& p, const float* a, int64_t row, 
 
 template <int R, int NR>
 static void nl(const Product& p) {
-    static_assert(NR % VL == 0 && 64 % NR == 0 && (R == 4 || R == 8), "whole vectors wide; heights that pack() makes");
+    static_assert(NR % VL == 0 && 64 % NR == 0 && (R < 6 || R == 8), "whole vectors wide; heights that pack() makes");
     // A block of columns whose rows of B, and of C under one panel, stay in the first cache level while all panels of A
     // pass over it. Only the last block can end amid a vector.
     const int64_t fit = 6144 / (p.k + R + 1) / 64 * 64, block = fit > 64 ? fit : 64;

@@ -29,7 +29,7 @@ FIRST_LEVEL = 6144  # weights that the first cache level holds beside the activa
 FIRST_LEVEL_READ, SECOND_LEVEL_READ = 16, 8  # floats per cycle
 DOT_ROWS = 12  # beyond so many, dot products leave each row's reading waiting for the row before
 LANES = {"ref": 1, "v2": 4, "v3": 8, "v4": 16, "neon": 4}
-BROADCAST = {"ref": 0.0, "v2": 1.0, "v3": 0.25, "v4": 0.0, "neon": 0.0}  # cycles that one takes from multiply-adds
+OPERAND = {"ref": 0.0, "v2": 0.75, "v3": 0.25, "v4": 0.0, "neon": 0.0}  # cycles that loading one takes from the sums
 PER_CYCLE = {"ref": 1, "v2": 1, "v3": 2, "v4": 1, "neon": 2}  # vector multiply-adds, on the cores at hand
 
 
@@ -133,25 +133,26 @@ def cycles(kernel: Kernel, m: int, k: int, n: int) -> float:
             total += tiles * columns * (steps * max(sums / rate, LATENCY[kernel.isa] / kernel.ks) + 6 + 4 * sums)
         return total
 
-    def work(vectors: float, broadcasts: float) -> float:
-        """The steps along k of a tile of so many accumulators."""
-        return max(vectors / rate + BROADCAST[kernel.isa] * broadcasts, LATENCY[kernel.isa] / kernel.ks) * k
+    def work(vectors: float, operands: float) -> float:
+        """The steps along k of a tile of so many accumulators, each step loading so many operands."""
+        return max(vectors / rate + OPERAND[kernel.isa] * operands, LATENCY[kernel.isa] / kernel.ks) * k
 
-    def tile(vectors: float, broadcasts: float) -> float:
+    def tile(vectors: float, operands: float) -> float:
         """A whole tile: starting and storing it overlap with its neighbours while it is small."""
-        return work(vectors, broadcasts) + 6 + vectors**2 / 16
+        return work(vectors, operands) + 6 + vectors**2 / 16
 
     total = 0.0
     for height, panels in Counter(native().panel_heights(kernel.panel, m)).items():
-        vectors = max(1.0, height / lanes)
         if kernel.family == "mmm":
-            first = work(vectors * min(kernel.nr, n), min(kernel.nr, n))
-            tiles = n // kernel.nr * tile(vectors * kernel.nr, kernel.nr)
-            tiles += sum(tile(vectors * width, width) for width in _pieces(n % kernel.nr))
+            high = max(1.0, height / lanes)
+            widths = [min(kernel.nr, n)] * (n // kernel.nr) + _pieces(n % kernel.nr)
+            first = work(high * widths[0], high + widths[0])
+            tiles = sum(count * tile(high * width, high + width) for width, count in Counter(widths).items())
         elif height == kernel.panel:
-            first = work(height * kernel.nr / lanes, height)
-            tiles = n // kernel.nr * tile(height * kernel.nr / lanes, height)
-            tiles += (n % kernel.nr // lanes + (n % lanes).bit_count()) * tile(height, height)
+            wide = kernel.nr / lanes
+            first = work(height * wide, height + wide)
+            tiles = n // kernel.nr * tile(height * wide, height + wide)
+            tiles += (n % kernel.nr // lanes + (n % lanes).bit_count()) * tile(height, height + 1)
         else:  # a few rows: as wide as it takes to keep eight sums in flight, and B is read for their sake alone
             first = work(8, height)
             tiles = max(max(1.0, height * n / lanes / 8) * tile(8, height), k * n / SECOND_LEVEL_READ)
