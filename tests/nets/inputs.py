@@ -42,6 +42,7 @@ class Side(Layer):
 
     kind: str = "Add"
 
+    hides = True  # nothing that depends on it is known ahead
     weight = 1
 
     def apply(self, b: Builder, x: Value) -> Value:

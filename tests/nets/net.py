@@ -67,10 +67,9 @@ class Net:
         if y.name in b.inputs or any(t.name == y.name for t in b.taps):
             y = b.value(y, b.op("Identity", y.name))
         outputs = [*(_named(b, t, f"tap{i}") for i, t in enumerate(b.taps)), _named(b, y, "y")]
-        used = {name for node in b.nodes for name in node.input}
-        inputs = [v for v in b.inputs.values() if v.name in used]
-        if x.name not in used:
-            raise Invalid("the first input is not used")
+        if not {*b.inputs, *b.sides} <= _reached(b.nodes, [o.name for o in outputs]):
+            raise Invalid("an input is not used")
+        inputs = list(b.inputs.values())
         lasts = [b.op("Identity", name) for name in b.lasts]
         model = self._model(b, inputs, outputs, lasts)
         granularity = math.lcm(*(r.denominator for r in b.rates))
@@ -112,6 +111,16 @@ def _named(b: Builder, v: Value, name: str) -> Value:
     """`v` under an output's name."""
     b.nodes.append(helper.make_node("Identity", [v.name], [name], name=f"out_{name}"))
     return Value(name, v.dims, v.layout, v.length, v.rate)
+
+
+def _reached(nodes: list[onnx.NodeProto], outputs: list[str]) -> set[str]:
+    """Names that the outputs depend on. Nodes are in order."""
+    names = set(outputs)
+    for node in reversed(nodes):
+        if names.intersection(node.output):
+            names.update(node.input)
+            names.update(name for a in node.attribute for inner in a.g.node for name in inner.input)
+    return names
 
 
 def _told(v: Value) -> list[int | str]:

@@ -67,7 +67,9 @@ class Norm(Layer):
         if b.opset < 13:
             raise Invalid("ONNX Runtime has it from opset 13 on")
         x = _several(arrange(b, x, "NCSF", x.features))
-        spread = b.op("Add", x.name, b.bias(x.features, 1, 1))  # equal features have no variance but rounding errors
+        spread = b.op(
+            "Add", x.name, b.bias(x.size("C"), 1, x.size("F"))
+        )  # equal features have no variance but rounding errors
         return b.value(x, b.op("MeanVarianceNormalization", spread, axes=[1, 3]))
 
     def _instance(self, b: Builder, x: Value) -> Value:

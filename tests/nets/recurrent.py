@@ -51,6 +51,11 @@ class Rnn(Layer):
         """onnx.reference ignores both attributes."""
         return not self.clip and not self.activations
 
+    @property
+    def hides(self) -> bool:  # type: ignore[override]
+        """Nothing that depends on a run-time state is known ahead: such a stream waits for its first frame."""
+        return self.h0 == "input"
+
     def apply(self, b: Builder, x: Value) -> Value:
         if self.layout and b.opset < 14:
             raise Invalid("batch-first comes later")
