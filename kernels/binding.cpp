@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "binding_program.hpp"
 #include "mmm.hpp"
 #include "timing.hpp"
 
@@ -175,4 +176,5 @@ void bind_kernels(nb::module_& m) {
 NB_MODULE(_native, m) {
     m.doc() = "Native kernels and programs of pulse.";
     bind_kernels(m);
+    bind_programs(m);
 }

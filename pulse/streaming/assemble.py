@@ -19,7 +19,6 @@ from pulse.streaming.facts import Stream, Uniform, Value
 from pulse.streaming.functions import DOMAIN, build
 from pulse.streaming.transform import Analysis
 
-
 _OPTIONAL_OUTPUTS = {"GRU", "LSTM", "RNN", "MaxPool", "Dropout", "LayerNormalization", "BatchNormalization"}
 
 

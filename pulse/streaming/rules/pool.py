@@ -11,7 +11,7 @@ from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
-from pulse.streaming.facts import Const, Poison, Uniform, Value
+from pulse.streaming.facts import Const, Poison, Stream, Uniform, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import refuse_mixing, stream_of
 from pulse.streaming.window import Spatial, Window, read_spatial, slide
