@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "binding_gather.hpp"
 #include "binding_program.hpp"
 #include "mmm.hpp"
 #include "timing.hpp"
@@ -177,4 +178,5 @@ NB_MODULE(_native, m) {
     m.doc() = "Native kernels and programs of pulse.";
     bind_kernels(m);
     bind_programs(m);
+    bind_gather(m);
 }
