@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
-import onnx
 
 from pulse.errors import PulseError
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
 
 
 class Engine(Protocol):
@@ -22,10 +24,41 @@ class Engine(Protocol):
         ...
 
 
-def make_engine(name: str | None, proto: onnx.ModelProto) -> Engine:
+@runtime_checkable
+class Holder(Protocol):
+    """An engine that keeps the state itself: its `run` takes and gives no states."""
+
+    name: str
+    most: int  # source frames of the widest pulse worth a program of its own
+    widths: list[int]  # pulses it is ready for
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """All outputs by name for all inputs by name, states left out."""
+        ...
+
+    def reset(self) -> None:
+        """The states of a stream's start."""
+        ...
+
+    def export(self) -> dict[str, np.ndarray]:
+        """A copy of the states, by the names of their inputs."""
+        ...
+
+    def load(self, states: Mapping[str, np.ndarray]) -> None:
+        """Takes over states that an engine exported or a stream kept."""
+        ...
+
+
+def make_engine(name: str | None, model: PulsedModel) -> Engine | Holder:
     """The engine of that name, or by default the first one that is there."""
+    proto = model.proto
     if name is None:
         name = "onnxruntime" if find_spec("onnxruntime") else "reference"
+    if name == "native":
+        from pulse.engine.native.compile import compiled
+        from pulse.engine.native.engine import NativeEngine
+
+        return NativeEngine(compiled(model))
     if name == "onnxruntime":
         if not find_spec("onnxruntime"):
             raise PulseError(
@@ -45,7 +78,7 @@ def make_engine(name: str | None, proto: onnx.ModelProto) -> Engine:
     raise PulseError(
         "usage",
         node="engine",
-        required='"onnxruntime" or "reference"',
+        required='"native", "onnxruntime" or "reference"',
         found=repr(name),
         remedy="choose one of them, or none for the default",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pulse.engine.base import make_engine
+from pulse.engine.base import Holder, make_engine
 from pulse.engine.feeds import Feeds
 from pulse.errors import PulseError
 from pulse.manifest import Port
@@ -43,7 +43,7 @@ class Stream:
         """`filler` is what stands in for frames past the end; the outputs do not depend on it."""
         self.model = model
         self._info = model.info
-        self._engine = make_engine(engine, model.proto)
+        self._engine = make_engine(engine, model)
         self._filler = filler
         self.reset()
 
@@ -54,7 +54,11 @@ class Stream:
 
     def reset(self) -> None:
         """Back to the start, also after flush."""
-        self._states = {s.input: np.zeros(s.shape, np_type(s.dtype)) for s in self._info.states}
+        self._states: dict[str, np.ndarray] = {}  # where the engine does not hold them
+        if isinstance(self._engine, Holder):
+            self._engine.reset()
+        else:
+            self._states = {s.input: np.zeros(s.shape, np_type(s.dtype)) for s in self._info.states}
         self._feeds = Feeds(self._info.inputs)
         self._consumed = 0
         self._emitted = {p.name: 0 for p in self._info.outputs}
@@ -113,7 +117,8 @@ class Stream:
 
     def snapshot(self) -> Snapshot:
         """A copy of everything the stream keeps."""
-        states = {k: v.copy() for k, v in self._states.items()}
+        held = self._engine.export() if isinstance(self._engine, Holder) else self._states
+        states = {k: v.copy() for k, v in held.items()}
         return Snapshot(states, self._feeds.snapshot(), self._consumed, dict(self._emitted), self._ended)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -128,7 +133,10 @@ class Stream:
                 found="one with other states",
                 remedy="restore only what snapshot of this model returned",
             )
-        self._states = {k: v.copy() for k, v in snapshot.states.items()}
+        if isinstance(self._engine, Holder):
+            self._engine.load(snapshot.states)
+        else:
+            self._states = {k: v.copy() for k, v in snapshot.states.items()}
         self._feeds.restore(snapshot.feeds)
         self._consumed, self._emitted, self._ended = snapshot.consumed, dict(snapshot.emitted), snapshot.ended
 
@@ -142,7 +150,12 @@ class Stream:
         if self._info.pulse != "dynamic":
             return self._width() if waiting >= self._width() else 0
         step = self._info.granularity
-        return min(waiting, max(MOST, step)) // step * step
+        return min(waiting, self._most()) // step * step
+
+    def _most(self) -> int:
+        """Source frames that a dynamic model takes at once."""
+        most = self._engine.most if isinstance(self._engine, Holder) else MOST
+        return max(most, self._info.granularity)
 
     def _flush_width(self, total: int) -> int:
         if self._info.pulse != "dynamic":
@@ -152,7 +165,10 @@ class Stream:
             -(-(int(p.length.at(total)) + p.delay - self._emitted[p.name]) * p.rate.denominator // p.rate.numerator)
             for p in self._info.outputs
         )
-        return -(-min(max(wanted, 1), max(MOST, step)) // step) * step
+        width = -(-min(max(wanted, 1), self._most()) // step) * step
+        if isinstance(self._engine, Holder):  # a wider pulse costs less than making a program for the tail alone
+            width = min((w for w in self._engine.widths if w >= width), default=width)
+        return width
 
     def _known(self, port: Port) -> int:
         """Frames of an output that have left, or would have: those before the signal do not count."""
@@ -167,8 +183,8 @@ class Stream:
         if self._info.length:
             feeds[self._info.length] = np.array(length, np.int64)
         results = self._engine.run(feeds)
-        for state in self._info.states:
-            self._states[state.input] = results[state.output]
+        if self._states:
+            self._states = {s.input: results[s.output] for s in self._info.states}
         self._consumed += width
         out = {}
         for port in self._info.outputs:

@@ -1,0 +1,235 @@
+// Programs for Python. Arrays are checked by Python code that words the errors; here once more, by size and type alone.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "binding_program.hpp"
+#include "program.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using Given = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using Taken = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using View = nb::ndarray<nb::numpy, float>;
+using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
+using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ints32 = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+std::vector<int64_t> values(const Ints& array) { return {array.data(), array.data() + array.shape(0)}; }
+
+View view(float* data, std::initializer_list<size_t> shape, nb::handle owner) {
+    return View(data, shape.size(), shape.begin(), owner);
+}
+
+// A Runner with the Python arrays it is bound to. Ports in order: inputs, then outputs.
+class Bound {
+public:
+    Bound(std::shared_ptr<const pulse::Program> program, std::shared_ptr<pulse::State> state, bool huge, nb::list inputs,
+          nb::list outputs)
+        : runner_(std::move(program), std::move(state), huge), inputs_(inputs), outputs_(outputs) {
+        const auto& ports = runner_.program().plan().ports;
+        require(ports.size() == nb::len(inputs) + nb::len(outputs), "one name per port");
+        held_.resize(ports.size());
+    }
+
+    void bind(size_t port, nb::handle array) {
+        require(port < held_.size(), "no such port");
+        const Lock lock(busy_);
+        if (port < nb::len(inputs_))
+            hold(port, array, const_cast<float*>(checked<Given, const float*>(port, array)));
+        else
+            hold(port, array, checked<Taken, float*>(port, array));
+    }
+
+    // One pulse on these arrays if they are the ones bound, false if something must be bound first.
+    bool step(nb::dict inputs, nb::dict outputs, int64_t length) {
+        if (!same(inputs, inputs_, 0) || !same(outputs, outputs_, nb::len(inputs_))) return false;
+        run(length);
+        return true;
+    }
+
+    void run(int64_t length) {
+        for (const nb::object& array : held_) require(array.is_valid(), "a port without an array");
+        const Lock lock(busy_);
+        nb::gil_scoped_release free;
+        runner_.run(length);
+    }
+
+    std::vector<double> profile(int64_t length) {
+        for (const nb::object& array : held_) require(array.is_valid(), "a port without an array");
+        std::vector<double> times(runner_.steps());
+        const Lock lock(busy_);
+        nb::gil_scoped_release free;
+        runner_.profile(length, times.data());
+        return times;
+    }
+
+private:
+    // Held while a pulse runs without the interpreter lock: a second thread is told, not served.
+    class Lock {
+    public:
+        explicit Lock(std::atomic_flag& flag) : flag_(flag) {
+            if (flag_.test_and_set(std::memory_order_acquire)) throw nb::value_error("another thread runs this stream");
+        }
+        ~Lock() { flag_.clear(std::memory_order_release); }
+
+    private:
+        std::atomic_flag& flag_;
+    };
+
+    template <class Array, class Pointer>
+    Pointer checked(size_t port, nb::handle array) const {
+        const Array a = nb::cast<Array>(array, false);
+        require(static_cast<int64_t>(a.size()) == runner_.program().plan().ports[port], "an array of the wrong size");
+        return a.data();
+    }
+
+    void hold(size_t port, nb::handle array, float* data) {
+        held_[port] = nb::borrow(array);
+        runner_.bind(static_cast<int64_t>(port), data);
+    }
+
+    bool same(const nb::dict& arrays, const nb::list& names, size_t first) const {
+        const size_t count = nb::len(names);
+        if (nb::len(arrays) != count) return false;
+        for (size_t i = 0; i < count; i++) {
+            PyObject* found = PyDict_GetItem(arrays.ptr(), PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(i)));
+            if (!found || found != held_[first + i].ptr()) return false;
+        }
+        return true;
+    }
+
+    pulse::Runner runner_;
+    nb::list inputs_, outputs_;
+    std::vector<nb::object> held_;
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+pulse::Isa isa_of(const std::string& name) {
+    for (pulse::Isa isa : {pulse::Isa::v2, pulse::Isa::v3, pulse::Isa::v4, pulse::Isa::neon})
+        if (name == pulse::isa_name(isa)) return isa;
+    throw nb::value_error(("no programs for instruction set " + name).c_str());
+}
+
+void bind_lists(nb::module_& m) {
+    m.def("step_fields", [] {
+        nb::dict all;
+        const auto split = [](const char* text) {
+            nb::list names;
+            std::string word;
+            for (; *text; text++) {
+                if (*text != ' ') word += *text;
+                if (*text == ' ' && !word.empty()) names.append(word), word.clear();
+            }
+            return names;
+        };
+#define PULSE_NAME(name) #name " "
+#define PULSE_ENTRY(op) all[#op] = split(PULSE_FIELDS_##op(PULSE_NAME));
+        PULSE_OPS(PULSE_ENTRY)
+#undef PULSE_ENTRY
+#undef PULSE_NAME
+        return all;
+    }, "Names of the arguments of every kind of step, in order; kinds in order of their codes.");
+    m.def("chain_ops", [] {
+        nb::dict all;
+#define UNARY(name, of) all[#name] = 1;
+#define BINARY(name, of) all[#name] = 2;
+#define TERNARY(name, of) all[#name] = 3;
+#include "ops/chain.inc"
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+        return all;
+    }, "Instructions of an elementwise chain and how many values each takes, in order of their codes.");
+    m.def("scalar_ops", [] {
+        return std::vector<std::string>{"add", "sub", "mul", "div", "mod", "min", "max", "less", "equal", "where", "and", "or"};
+    });
+    m.def("packed_floats", [](int64_t panel, int64_t rows, int64_t k) {
+        require(panel >= 1 && rows >= 0 && k >= 0, "sizes must not be negative");
+        return pulse::packed_bytes(pulse::Type::f32, panel, rows, k) / sizeof(float);
+    }, nb::arg("panel"), nb::arg("m"), nb::arg("k"));
+}
+
+void bind_memory(nb::module_& m) {
+    nb::class_<pulse::Floats>(m, "Arena", "Zeroed floats at a multiple of 64 bytes.")
+        .def(nb::init<int64_t, bool>(), nb::arg("count"), nb::arg("huge"))
+        .def_prop_ro("array", [](nb::handle self) {
+            const auto& floats = nb::cast<const pulse::Floats&>(self);
+            return view(floats.data(), {static_cast<size_t>(floats.size())}, self);
+        })
+        .def("pack", [](pulse::Floats& self, int64_t offset, int64_t panel, Matrix a) {
+            const int64_t m = a.shape(0), k = a.shape(1);
+            require(panel >= 1 && offset >= 0, "sizes must not be negative");
+            const int64_t count = static_cast<int64_t>(pulse::packed_bytes(pulse::Type::f32, panel, m, k) / sizeof(float));
+            require(offset + count <= self.size(), "outside the memory");
+            pulse::pack(pulse::Type::f32, panel, a.data(), a.stride(0), a.stride(1), m, k, self.data() + offset);
+        }, nb::arg("offset"), nb::arg("panel"), nb::arg("a"), "Packs weights (m, k) in panels.");
+    nb::class_<pulse::State>(m, "State", "What one stream keeps: a block of floats, windows, scalars.")
+        .def("__init__", [](pulse::State* self, int64_t floats, const std::vector<std::pair<int64_t, int64_t>>& windows,
+                            int64_t scalars) {
+            std::vector<pulse::Window> shapes;
+            for (const auto& [frame, history] : windows) shapes.push_back({frame, history});
+            new (self) pulse::State(floats, std::move(shapes), scalars);
+        }, nb::arg("floats"), nb::arg("windows"), nb::arg("scalars"))
+        .def("clear", &pulse::State::clear)
+        .def_prop_ro("block", [](nb::handle self) {
+            const auto& state = nb::cast<const pulse::State&>(self);
+            return view(state.block(), {static_cast<size_t>(state.block_size())}, self);
+        })
+        .def("history", [](nb::handle self, size_t window) {
+            auto& state = nb::cast<pulse::State&>(self);
+            require(window < state.windows(), "no such window");
+            const pulse::Window& shape = state.window(window);
+            return view(state.history(window), {static_cast<size_t>(shape.history), static_cast<size_t>(shape.frame)}, self);
+        }, nb::arg("window"), "The frames kept, (history, frame); valid until the next pulse.")
+        .def_prop_rw("scalars", [](pulse::State& self) { return self.scalars(); },
+                     [](pulse::State& self, const std::vector<int64_t>& given) {
+                         require(given.size() == self.scalars().size(), "as many scalars as there are");
+                         self.scalars() = given;
+                     });
+}
+
+}  // namespace
+
+void bind_programs(nb::module_& m) {
+    bind_lists(m);
+    bind_memory(m);
+    nb::class_<pulse::Program>(m, "Program", "A pulse of one width as a flat list of steps.")
+        .def("__init__", [](pulse::Program* self, const std::string& isa, Ints code, Ints32 tables, int64_t arena, Ints ports,
+                            Ints advances, Ints scalars, Ints scalar_steps, Ints kept, int64_t length,
+                            std::shared_ptr<const pulse::Floats> shared, std::shared_ptr<const pulse::Floats> own) {
+            pulse::Plan plan;
+            plan.isa = isa_of(isa);
+            plan.code = values(code), plan.ports = values(ports), plan.advances = values(advances);
+            plan.tables = {tables.data(), tables.data() + tables.shape(0)};
+            plan.arena = arena, plan.scalars = values(scalars), plan.kept = values(kept), plan.length = length;
+            const std::vector<int64_t> flat = values(scalar_steps);
+            require(flat.size() % 5 == 0, "five numbers per scalar step");
+            for (size_t i = 0; i < flat.size(); i += 5)
+                plan.scalar_steps.push_back({flat[i], flat[i + 1], flat[i + 2], flat[i + 3], flat[i + 4]});
+            new (self) pulse::Program(std::move(plan), std::move(shared), std::move(own));
+        }, nb::arg("isa"), nb::arg("code"), nb::arg("tables"), nb::arg("arena"), nb::arg("ports"), nb::arg("advances"),
+           nb::arg("scalars"), nb::arg("scalar_steps"), nb::arg("kept"), nb::arg("length"), nb::arg("shared"), nb::arg("own"));
+    nb::class_<Bound>(m, "Runner", "A program with a state and arrays for its inputs and outputs.")
+        .def(nb::init<std::shared_ptr<const pulse::Program>, std::shared_ptr<pulse::State>, bool, nb::list, nb::list>(),
+             nb::arg("program"), nb::arg("state"), nb::arg("huge"), nb::arg("inputs"), nb::arg("outputs"))
+        .def("bind", &Bound::bind, nb::arg("port"), nb::arg("array"))
+        .def("step", &Bound::step, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
+        .def("run", &Bound::run, nb::arg("length"))
+        .def("profile", &Bound::profile, nb::arg("length"), "Runs one pulse; nanoseconds of each step.");
+}

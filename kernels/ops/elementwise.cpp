@@ -1,0 +1,146 @@
+// Chains of elementwise operations in one pass: a block of values at a time goes through all instructions in L1.
+#include "ops/math.hpp"
+#include "ops/ops.hpp"
+
+namespace pulse::PULSE_NS {
+
+constexpr int BLOCK = 256, MOST_REGISTERS = 24;  // 24 KB of stack
+
+// Laid out as in a step's tail.
+struct Port {  // an input
+    int64_t ref, s[4];
+};
+struct Outlet {
+    int64_t reg, ref, s[4];
+};
+struct Instruction {
+    int64_t op, to, x, y, z, p, q;
+};
+
+enum class Chain : int64_t {
+#define UNARY(name, of) name,
+#define BINARY(name, of) name,
+#define TERNARY(name, of) name,
+#include "ops/chain.inc"
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+};
+
+static __attribute__((noinline)) void execute(const Instruction& i, const float* const* in, float* to, int64_t n) {
+    const float *a = in[i.x], *b = in[i.y], *c = in[i.z];
+    const float p = real(i.p), q = real(i.q);
+    (void)p, (void)q;
+    switch (static_cast<Chain>(i.op)) {
+#define UNARY(name, of)                              \
+    case Chain::name:                                \
+        for (int64_t k = 0; k < n; k += VL) {        \
+            const V x = load(a + k);                 \
+            store(to + k, of);                       \
+        }                                            \
+        break;
+#define BINARY(name, of)                             \
+    case Chain::name:                                \
+        for (int64_t k = 0; k < n; k += VL) {        \
+            const V x = load(a + k), y = load(b + k); \
+            store(to + k, of);                       \
+        }                                            \
+        break;
+#define TERNARY(name, of)                                              \
+    case Chain::name:                                                  \
+        for (int64_t k = 0; k < n; k += VL) {                          \
+            const V x = load(a + k), y = load(b + k), z = load(c + k); \
+            store(to + k, of);                                         \
+        }                                                              \
+        break;
+#include "ops/chain.inc"
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+    }
+}
+
+// rows x cols values of x, as one run in `to`.
+static __attribute__((noinline)) void fetch(const float* x, int64_t rs, int64_t cs, int64_t rows, int64_t cols, float* to) {
+    for (int64_t r = 0; r < rows; r++, x += rs, to += cols) {
+        int64_t c = 0;
+        if (cs == 1) {
+            for (; c + VL <= cols; c += VL) store(to + c, load(x + c));
+            for (; c < cols; c++) to[c] = x[c];
+        } else if (cs == 0) {
+            const V v = broadcast(*x);
+            for (; c + VL <= cols; c += VL) store(to + c, v);
+            for (; c < cols; c++) to[c] = *x;
+        } else {
+            for (; c < cols; c++) to[c] = x[c * cs];
+        }
+    }
+}
+
+static __attribute__((noinline)) void put(const float* from, float* y, int64_t rs, int64_t cs, int64_t rows, int64_t cols) {
+    for (int64_t r = 0; r < rows; r++, y += rs, from += cols) {
+        int64_t c = 0;
+        if (cs == 1) {
+            for (; c + VL <= cols; c += VL) store(y + c, load(from + c));
+            for (; c < cols; c++) y[c] = from[c];
+        } else {
+            for (; c < cols; c++) y[c * cs] = from[c];
+        }
+    }
+}
+
+PULSE_INLINE bool one_run(const int64_t* s, int64_t rows, int64_t cols) {
+    return s[3] == 1 && (rows == 1 || s[2] == cols);
+}
+
+static void elementwise(const elementwise_args& s, const Memory& memory) {
+    const Port* in = reinterpret_cast<const Port*>(s.tail());
+    const Outlet* out = reinterpret_cast<const Outlet*>(in + s.inputs);
+    const Instruction* code = reinterpret_cast<const Instruction*>(out + s.outputs);
+    alignas(64) float room[MOST_REGISTERS][BLOCK];
+    const float* value[MOST_REGISTERS];
+    float* target[MOST_REGISTERS];
+    const float* filled[MOST_REGISTERS] = {};  // what a register of one repeated value was filled from
+    for (int r = 0; r < MOST_REGISTERS; r++) value[r] = room[r], target[r] = room[r];
+    const int64_t wide = s.n3 < BLOCK ? s.n3 : BLOCK, high = s.n3 < BLOCK && s.n3 > 0 ? BLOCK / s.n3 : 1;
+    for (int64_t i = 0; i < s.n0; i++)
+        for (int64_t j = 0; j < s.n1; j++)
+            for (int64_t row = 0; row < s.n2; row += high)
+                for (int64_t col = 0; col < s.n3; col += wide) {
+                    const int64_t rows = s.n2 - row < high ? s.n2 - row : high, cols = s.n3 - col < wide ? s.n3 - col : wide;
+                    const int64_t n = (rows * cols + VL - 1) / VL * VL;
+                    const bool whole = n == rows * cols;
+                    for (int64_t r = 0; r < s.inputs; r++) {
+                        const Port& port = in[r];
+                        const float* x = at(memory, port.ref) + i * port.s[0] + j * port.s[1] + row * port.s[2] + col * port.s[3];
+                        if (port.s[2] == 0 && port.s[3] == 0) {
+                            if (filled[r] == x) continue;
+                            filled[r] = x;
+                            for (int64_t k = 0; k < BLOCK; k += VL) store(room[r] + k, broadcast(*x));
+                        } else if (whole && one_run(port.s, rows, cols)) {
+                            value[r] = x;
+                        } else {
+                            value[r] = room[r];
+                            fetch(x, port.s[2], port.s[3], rows, cols, room[r]);
+                        }
+                    }
+                    for (int64_t o = 0; o < s.outputs; o++) {
+                        const Outlet& outlet = out[o];
+                        if (whole && one_run(outlet.s, rows, cols))
+                            value[outlet.reg] = target[outlet.reg] =
+                                at(memory, outlet.ref) + i * outlet.s[0] + j * outlet.s[1] + row * outlet.s[2] + col * outlet.s[3];
+                        else
+                            value[outlet.reg] = target[outlet.reg] = room[outlet.reg];
+                    }
+                    for (int64_t c = 0; c < s.instructions; c++) execute(code[c], value, target[code[c].to], n);
+                    for (int64_t o = 0; o < s.outputs; o++) {
+                        const Outlet& outlet = out[o];
+                        if (target[outlet.reg] != room[outlet.reg]) continue;
+                        float* y = at(memory, outlet.ref) + i * outlet.s[0] + j * outlet.s[1] + row * outlet.s[2] + col * outlet.s[3];
+                        put(room[outlet.reg], y, outlet.s[2], outlet.s[3], rows, cols);
+                    }
+                }
+}
+
+}  // namespace pulse::PULSE_NS
+PULSE_STEP(elementwise, elementwise)

@@ -1,0 +1,98 @@
+// The steps a program is made of: their names, their arguments, and how a step finds its operands.
+//
+// A step's arguments are int64 fields, listed once below; C++ structs, checks and the Python builder of plans are all made
+// from that list. Kinds of fields by their use in the comments: a *ref* names memory (region and offset in floats, -1 for
+// none), a *slot* a scalar (-1 for none), a *real* holds the bits of a float, all else are counts and strides in floats.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+namespace pulse {
+
+struct Memory {
+    float* const* regions;
+    const int64_t* scalars;
+};
+using StepFn = void (*)(const int64_t* args, const Memory& memory);
+
+constexpr int REGION_SHIFT = 40;
+inline float* at(const Memory& memory, int64_t ref) {
+    return memory.regions[ref >> REGION_SHIFT] + (ref & ((int64_t{1} << REGION_SHIFT) - 1));
+}
+inline float* at_or_null(const Memory& memory, int64_t ref) { return ref < 0 ? nullptr : at(memory, ref); }
+inline float real(int64_t bits) {
+    const int32_t low = static_cast<int32_t>(bits);
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+// Every step. One line here, its fields below, its function in a file of kernels/ops.
+#define PULSE_OPS(OP) OP(product) OP(depthwise) OP(gru) OP(copy) OP(elementwise) OP(mask)
+
+// C = act(A B + bias) by a kernel of mmm.hpp, three loops around it: counts n*, strides of a, b, c and of bias and slope (v).
+#define PULSE_FIELDS_product(F)                                                                                          \
+    F(kernel) F(a) F(b) F(c) F(off) F(bias) F(slope) F(m) F(k) F(n) F(ldb) F(bn) F(cm) F(cn) F(act) F(alpha)              \
+    F(accumulate) F(n0) F(a0) F(b0) F(c0) F(v0) F(n1) F(a1) F(b1) F(c1) F(v1) F(n2) F(a2) F(b2) F(c2) F(v2)
+
+// One filter per channel: y[c,t,f] = act(bias[c] + add[c,t,f] + sum over kt, kf of w * x[c, t + kt, f * step + kf * dilation - pad]).
+// Strides x*, y*, d* (of add) per channel, frame and band; xk per kt. lanes 0: channels are contiguous, w is [kt][kf][c];
+// lanes 1: bands of y are, w is [c][kt][kf]. Bands outside [0, fin) read as zero.
+#define PULSE_FIELDS_depthwise(F)                                                                                        \
+    F(x) F(y) F(w) F(bias) F(add) F(slope) F(act) F(alpha) F(lanes) F(channels) F(xc) F(yc) F(dc) F(frames) F(xt) F(yt)   \
+    F(dt) F(fin) F(fout) F(xf) F(yf) F(df) F(kt) F(xk) F(kf) F(step) F(dilation) F(pad)
+
+// Recurrence of a GRU after the product with W, whose rows are blocks of VL units: z, r, n per block (and all biases but
+// rb, that of R's n rows). before: linear_before_reset. w: R packed in panels of the same blocks. scratch: 3 * padded units.
+// Sequences of `steps`, `batch` of them; strides of gx, y and h per step (t) and sequence (b). Steps before frame 0 by
+// position * num / den - delay are skipped: zeros out, state kept.
+#define PULSE_FIELDS_gru(F)                                                                                              \
+    F(gx) F(w) F(rb) F(h) F(y) F(scratch) F(units) F(before) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb)            \
+    F(position) F(num) F(den) F(delay)
+
+// y = x over up to five loops, innermost last. when: slot which must not be zero for the copy to happen.
+#define PULSE_FIELDS_copy(F)                                                                                             \
+    F(x) F(y) F(when) F(n0) F(n1) F(n2) F(n3) F(n4) F(x0) F(x1) F(x2) F(x3) F(x4) F(y0) F(y1) F(y2) F(y3) F(y4)
+
+// A chain of elementwise operations over four loops, innermost last. Tail: per input ref and four strides, per output
+// register, ref and four strides, per instruction op, target, three sources, two reals (see elementwise.cpp).
+#define PULSE_FIELDS_elementwise(F) F(inputs) F(outputs) F(instructions) F(n0) F(n1) F(n2) F(n3)
+
+// Frames outside the signal become `value`: y over frames (stride yt) and three loops. Frame j is number position * num / den
+// - delay + j; below 0 it is outside if start, from the slot `length` on if that is given and not negative.
+#define PULSE_FIELDS_mask(F)                                                                                             \
+    F(y) F(frames) F(yt) F(n0) F(n1) F(n2) F(y0) F(y1) F(y2) F(position) F(num) F(den) F(delay) F(start) F(length) F(value)
+
+#define PULSE_FIELD(name) int64_t name;
+#define PULSE_ARGS(op)                                                                   \
+    struct op##_args {                                                                   \
+        PULSE_FIELDS_##op(PULSE_FIELD)                                                   \
+        const int64_t* tail() const { return reinterpret_cast<const int64_t*>(this + 1); } \
+    };
+PULSE_OPS(PULSE_ARGS)
+#undef PULSE_ARGS
+#undef PULSE_FIELD
+
+enum class OpCode : int64_t {
+#define PULSE_CODE(op) op,
+    PULSE_OPS(PULSE_CODE)
+#undef PULSE_CODE
+        count
+};
+
+}  // namespace pulse
+
+// What each instruction set defines: the function of every step. PULSE_STEP opens a definition.
+#if defined(PULSE_NS)
+namespace pulse::PULSE_NS {
+#define PULSE_DECLARE_STEP(op) void step_##op(const int64_t* args, const Memory& memory);
+PULSE_OPS(PULSE_DECLARE_STEP)
+#undef PULSE_DECLARE_STEP
+}  // namespace pulse::PULSE_NS
+#define PULSE_STEP(op, body)                                                             \
+    namespace pulse::PULSE_NS {                                                          \
+    void step_##op(const int64_t* args, const Memory& memory) {                          \
+        body(*reinterpret_cast<const op##_args*>(args), memory);                         \
+    }                                                                                    \
+    }
+#endif

@@ -1,0 +1,1 @@
+"""The native engine: a pulsed graph lowered to a flat program of native steps, one call per pulse."""

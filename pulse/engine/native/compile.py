@@ -1,0 +1,82 @@
+"""A pulsed model for the native engine: its weights, and a program per width made on first use."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from pulse.engine.isa import current, native
+from pulse.engine.native.lower.context import supported_isa
+from pulse.engine.native.lower.program import Layout, lower
+from pulse.engine.native.net import build
+from pulse.engine.native.passes import run_passes
+from pulse.engine.native.plan import Plan, WeightStore
+from pulse.errors import PulseError
+from pulse.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
+
+
+@dataclass
+class Compiled:
+    """One width: the plan with its steps, and the native program made from it."""
+
+    plan: Plan
+    layout: Layout
+    program: Any
+
+
+class NativeModel:
+    """Shared by all streams of a model."""
+
+    def __init__(
+        self, proto: onnx.ModelProto, info: Manifest, isa: str | None = None, huge: bool | None = None
+    ) -> None:
+        """`huge`: whether memory is advised into huge pages; by default unless PULSE_HUGE_PAGES is 0."""
+        self.info = info
+        self.isa = current(isa)
+        if not supported_isa(self.isa):
+            raise PulseError(
+                "engine-unsupported",
+                node="native",
+                required="an instruction set with vector steps",
+                found=self.isa,
+                remedy="choose --engine onnxruntime",
+            )
+        self.huge = os.environ.get("PULSE_HUGE_PAGES", "1") != "0" if huge is None else huge
+        self._proto = proto
+        self._weights = WeightStore(self.huge)
+        self._widths: dict[int, Compiled] = {}
+
+    def at(self, width: int) -> Compiled:
+        """The program for pulses of `width` source frames. Raises PulseError `engine-unsupported`."""
+        found = self._widths.get(width)
+        if found is None:
+            net = build(self._proto, self.info, width)
+            run_passes(net)
+            plan, layout = lower(net, self.isa, self._weights)
+            own = self._weights.finish()
+            found = Compiled(plan, layout, plan.make(self._weights.shared, own))
+            self._widths[width] = found
+        return found
+
+    def new_state(self, layout: Layout) -> Any:
+        """Memory of one stream at its start."""
+        return native().State(layout.block, layout.windows, len(layout.scalars))
+
+
+_KNOWN = "_native_model"
+
+
+def compiled(model: PulsedModel) -> NativeModel:
+    """The model's native form, made once. Raises PulseError `engine-unsupported`, `engine-missing`."""
+    found = model.__dict__.get(_KNOWN)
+    if found is None:
+        found = NativeModel(model.proto, model.info)
+        found.at(model.info.granularity if model.info.pulse == "dynamic" else int(model.info.pulse))
+        model.__dict__[_KNOWN] = found
+    return found

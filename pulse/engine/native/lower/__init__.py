@@ -1,0 +1,1 @@
+"""Lowering: nodes of a net to native steps over views of memory."""

@@ -1,0 +1,121 @@
+"""Operators that only move or select: views where strides allow, copies else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pulse.engine.native.lower.context import Context, Unsupported
+from pulse.graph.ir import Node
+
+
+def reshape(ctx: Context, node: Node) -> None:
+    x, shape = ctx.view(node.inputs[0]), ctx.net.shape(node.outputs[0])
+    found = x.reshape(shape)
+    if found is None:
+        y = ctx.out(node.outputs[0])
+        same = y.reshape(x.shape)
+        if same is None:
+            made = ctx.fresh(shape)
+            same = made.reshape(x.shape)
+            assert same is not None
+            ctx.copy(x, same)
+            ctx.copy(made, y)
+        else:
+            ctx.copy(x, same)
+    else:
+        ctx.put(node.outputs[0], found)
+
+
+def transpose(ctx: Context, node: Node) -> None:
+    ctx.put(node.outputs[0], ctx.view(node.inputs[0]).transpose(node.attrs["perm"]))
+
+
+def concat(ctx: Context, node: Node) -> None:
+    whole = ctx.views.get(node.outputs[0]) or ctx.out(node.outputs[0])
+    axis, start = node.attrs["axis"] % len(whole.shape), 0
+    for name in node.inputs:
+        count = ctx.net.shape(name)[axis]
+        part, x = whole.slice(axis, start, count), ctx.view(name)
+        if not x.same_place(part):
+            ctx.copy(x, part)
+        start += count
+
+
+def split(ctx: Context, node: Node) -> None:
+    x, start = ctx.view(node.inputs[0]), 0
+    axis = node.attrs.get("axis", 0) % len(x.shape)
+    for name in node.outputs:
+        count = ctx.net.shape(name)[axis] if name else 0
+        if name:
+            ctx.put(name, x.slice(axis, start, count))
+        start += count
+
+
+def slice_(ctx: Context, node: Node) -> None:
+    x = ctx.view(node.inputs[0])
+    ints = [ctx.net.constants.get(n) if n else None for n in (*node.inputs[1:], "", "")[:4]]
+    if ints[0] is None or ints[1] is None:
+        raise Unsupported("a slice whose ends are computed")
+    starts, ends = (v.reshape(-1).tolist() for v in ints[:2])  # type: ignore[union-attr]
+    axes = list(range(len(starts))) if ints[2] is None else ints[2].reshape(-1).tolist()
+    steps = [1] * len(starts) if ints[3] is None else ints[3].reshape(-1).tolist()
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        axis %= len(x.shape)
+        size = x.shape[axis]
+        if step > 0:
+            indices = range(size)[slice(start, end, step)]
+        else:
+            first = min(start + size if start < 0 else start, size - 1)
+            last = max(end + size if end < 0 else end, -1)
+            indices = range(first, last, step)
+        x = x.slice(axis, indices[0] if len(indices) else 0, len(indices), step)
+    ctx.put(node.outputs[0], x)
+
+
+def expand(ctx: Context, node: Node) -> None:
+    ctx.put(node.outputs[0], ctx.view(node.inputs[0]).expand(ctx.net.shape(node.outputs[0])))
+
+
+def gather(ctx: Context, node: Node) -> None:
+    """Constant indices: a view where they are evenly spaced, else a copy per run of such."""
+    indices = ctx.net.constants.get(node.inputs[1])
+    if indices is None:
+        raise Unsupported("a Gather by indices that are computed")
+    x = ctx.view(node.inputs[0])
+    axis = node.attrs.get("axis", 0) % len(x.shape)
+    flat = indices.reshape(-1).astype(np.int64)
+    flat = np.where(flat < 0, flat + x.shape[axis], flat)
+    shape = ctx.net.shape(node.outputs[0])
+    runs = _runs(flat)
+    between = (*x.shape[:axis], len(flat), *x.shape[axis + 1 :])
+    if len(runs) == 1:
+        start, count, step = runs[0]
+        found = x.slice(axis, start, count, step).reshape(shape)
+        if found is not None:
+            ctx.put(node.outputs[0], found)
+            return
+    y = ctx.out(node.outputs[0])
+    target = y.reshape(between)
+    made = target if target is not None else ctx.fresh(between)
+    at = 0
+    for start, count, step in runs:
+        ctx.copy(x.slice(axis, start, count, step), made.slice(axis, at, count))
+        at += count
+    if target is None:
+        again = made.reshape(shape)
+        assert again is not None
+        ctx.copy(again, y)
+
+
+def _runs(indices: np.ndarray) -> list[tuple[int, int, int]]:
+    """(start, count, step) of evenly spaced stretches."""
+    runs: list[tuple[int, int, int]] = []
+    i = 0
+    while i < len(indices):
+        j = i + 1
+        step = int(indices[j] - indices[i]) if j < len(indices) else 1
+        while j < len(indices) and indices[j] - indices[j - 1] == step:
+            j += 1
+        runs.append((int(indices[i]), j - i, step))
+        i = j
+    return runs

@@ -1,0 +1,193 @@
+"""A program as data: steps with named arguments, weights, scalars; and their form as flat arrays for native code."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from pulse.engine.isa import native
+from pulse.engine.native.memory import ALIGN, Buffer, View, place
+
+SHARED, OWN, TABLES, ARENA, STATE, FIRST_PORT = range(6)  # regions, as in kernels/program.hpp
+SHIFT = 40
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Where an operand starts."""
+
+    buffer: Buffer
+    offset: int = 0
+
+
+Field = int | float | Ref | View | None
+
+
+@cache
+def step_fields() -> dict[str, list[str]]:
+    """Argument names of every kind of step, from native code."""
+    return {k: list(v) for k, v in native().step_fields().items()}
+
+
+@cache
+def chain_codes() -> dict[str, int]:
+    return {name: i for i, name in enumerate(native().chain_ops())}
+
+
+@cache
+def scalar_codes() -> dict[str, int]:
+    return {name: i for i, name in enumerate(native().scalar_ops())}
+
+
+@dataclass
+class Step:
+    """One native step. `facts` says what a profile wants to know: m, k, n, count, kernel, picked_by, macs, bytes."""
+
+    kind: str
+    node: str
+    args: dict[str, Field]
+    tail: list[Field] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def operands(self) -> list[Buffer]:
+        return [v.buffer for v in (*self.args.values(), *self.tail) if isinstance(v, (Ref, View))]
+
+
+class WeightStore:
+    """Weights of a model in order of use, packed once and shared by the programs of all widths.
+
+    What the first program needs goes into the shared arena; what a later one needs besides goes into its own.
+    """
+
+    def __init__(self, huge: bool) -> None:
+        self.huge = huge
+        self.shared: Any = None
+        self._known: dict[tuple[bytes, int], Buffer] = {}
+        self._own: dict[tuple[bytes, int], Buffer] = {}
+        self._pending: list[tuple[Buffer, np.ndarray, int]] = []
+        self._end = 0
+
+    def put(self, array: np.ndarray, panel: int = 0) -> Buffer:
+        """Memory that holds the array as it is, or matrices (groups, m, k), each packed in panels."""
+        array = np.ascontiguousarray(array, np.float32)
+        key = (blake2b(array.tobytes(), digest_size=16, person=str(array.shape)[:16].encode()).digest(), panel)
+        found = self._known.get(key) or self._own.get(key)
+        if found is not None:
+            return found
+        size = native().packed_floats(panel, *array.shape[1:]) * len(array) if panel else array.size
+        buffer = Buffer("weights", size, index=SHARED if self.shared is None else OWN, offset=self._end)
+        self._end += -(-size // ALIGN) * ALIGN
+        (self._known if self.shared is None else self._own)[key] = buffer
+        self._pending.append((buffer, array, panel))
+        return buffer
+
+    def finish(self) -> Any:
+        """Packs what is new; the program's own arena."""
+        arena = native().Arena(self._end, self.huge)
+        for buffer, array, panel in self._pending:
+            if panel:
+                for group, matrix in enumerate(array):
+                    arena.pack(buffer.offset + group * (buffer.size // len(array)), panel, matrix)
+            else:
+                arena.array[buffer.offset : buffer.offset + array.size] = array.reshape(-1)
+        own = arena
+        if self.shared is None:
+            self.shared, own = arena, native().Arena(0, False)
+        self._pending, self._own, self._end = [], {}, 0
+        return own
+
+
+class Scalars:
+    """Integer arithmetic on lengths and positions: slots and the steps that fill them before all else."""
+
+    def __init__(self) -> None:
+        self.initial: list[int] = []
+        self.steps: list[tuple[int, int, int, int, int]] = []
+        self._constants: dict[int, int] = {}
+
+    def slot(self, value: int = 0) -> int:
+        self.initial.append(value)
+        return len(self.initial) - 1
+
+    def constant(self, value: int) -> int:
+        if value not in self._constants:
+            self._constants[value] = self.slot(value)
+        return self._constants[value]
+
+    def compute(self, op: str, *args: int) -> int:
+        to = self.slot()
+        x, y, z = (*args, 0, 0)[:3]
+        self.steps.append((scalar_codes()[op], to, x, y, z))
+        return to
+
+
+@dataclass
+class Plan:
+    """Everything a native program is made from."""
+
+    isa: str
+    steps: list[Step] = field(default_factory=list)
+    ports: list[Buffer] = field(default_factory=list)  # inputs, then outputs
+    windows: list[Buffer] = field(default_factory=list)
+    advances: list[int] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)  # of the arena
+    tables: list[int] = field(default_factory=list)
+    scalars: Scalars = field(default_factory=Scalars)
+    kept: list[int] = field(default_factory=list)
+    length: int = -1
+
+    def table(self, values: np.ndarray) -> Ref:
+        """Row offsets, as int32 in memory of their own."""
+        at = len(self.tables)
+        self.tables.extend(int(v) for v in values)
+        return Ref(Buffer("tables", len(values)), at)
+
+    def make(self, shared: Any, own: Any) -> Any:
+        """The native program."""
+        for number, step in enumerate(self.steps):
+            for buffer in step.operands():
+                if buffer.kind == "arena":
+                    buffer.touch(number)
+        arena = place(self.buffers)
+        code: list[int] = []
+        for step in self.steps:
+            names = step_fields()[step.kind]
+            unknown = set(step.args) - set(names)
+            assert not unknown, f"{step.kind} has no {sorted(unknown)}"
+            args = [self._number(step.args.get(n, 0)) for n in names] + [self._number(v) for v in step.tail]
+            code += [list(step_fields()).index(step.kind), len(args), *args]
+        ints = np.int64
+        return native().Program(
+            self.isa,
+            np.array(code, ints),
+            np.array(self.tables, np.int32),
+            arena,
+            np.array([b.size for b in self.ports], ints),
+            np.array(self.advances, ints),
+            np.array(self.scalars.initial, ints),
+            np.array(self.scalars.steps, ints).reshape(-1),
+            np.array(self.kept, ints),
+            self.length,
+            shared,
+            own,
+        )
+
+    def _number(self, value: Field) -> int:
+        if value is None:
+            return -1
+        if isinstance(value, float):
+            return int(struct.unpack("<i", struct.pack("<f", value))[0])
+        if isinstance(value, (Ref, View)):
+            return self._region(value.buffer) << SHIFT | (value.buffer.offset + value.offset)
+        return int(value)
+
+    def _region(self, buffer: Buffer) -> int:
+        kinds = {"weights": buffer.index, "tables": TABLES, "arena": ARENA, "state": STATE}
+        if buffer.kind == "window":
+            return FIRST_PORT + len(self.ports) + buffer.index
+        return kinds[buffer.kind] if buffer.kind in kinds else FIRST_PORT + buffer.index
