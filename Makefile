@@ -1,12 +1,13 @@
 # make demo: convert, check and run the example model.   make test: everything a change must pass.
 # make native-test: the C++ tests under address and undefined-behaviour sanitizers.
+# make neon-test: the C++ tests for 64-bit Arm, by cross-compiler and emulator (Debian: g++-aarch64-linux-gnu, qemu-user).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 NATIVE := pyproject.toml CMakeLists.txt $(shell find kernels -type f -name '*.?pp' -o -type f -name '*.inc' 2>/dev/null)
 DEMO := build/demo
 
-.PHONY: demo test native-test lint types clean
+.PHONY: demo test native-test neon-test lint types clean
 
 demo: $(VENV)/.run
 	mkdir -p $(DEMO)
@@ -33,6 +34,13 @@ native-test: $(VENV)/.dev
 	$(BIN)/cmake -S . -B build/native-test -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPULSE_SANITIZE=ON
 	$(BIN)/cmake --build build/native-test
 	$(BIN)/ctest --test-dir build/native-test --output-on-failure
+
+neon-test: $(VENV)/.base
+	$(BIN)/cmake -S . -B build/neon-test -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPULSE_NATIVE_TESTS=ON \
+	  -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+	  -DCMAKE_EXE_LINKER_FLAGS=-static -DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64
+	$(BIN)/cmake --build build/neon-test
+	$(BIN)/ctest --test-dir build/neon-test --output-on-failure
 
 # The stamps name what they were made from: the environment is installed anew when native sources or pyproject.toml change.
 $(VENV)/.base:
