@@ -8,7 +8,7 @@ from nets.bands import BandAttention, BandConv, Outer
 from nets.conv import Conv, Conv2d, ConvT
 from nets.cut import ConcatTime, Pad, Slice
 from nets.elementwise import Act, Affine, Glu, Misc, Prelu
-from nets.frames import Frames, Spectrum
+from nets.frames import Frames, Spectrum, Transform
 from nets.inputs import Fresh, Side, Tap
 from nets.join import Branch, Gate
 from nets.layout import Layout
@@ -76,6 +76,7 @@ __all__ = [
     "Split",
     "Tap",
     "Tile",
+    "Transform",
     "from_text",
     "nets",
 ]

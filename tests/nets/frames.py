@@ -87,3 +87,29 @@ class Spectrum(Layer):
     @classmethod
     def draw(cls, draw: Draw, b: Builder, x: Value) -> Spectrum:
         return cls(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.booleans()))
+
+
+@layer
+@dataclass(frozen=True)
+class Transform(Layer):
+    """DFT of each frame's features: [1, S, F] to [1, S, bins, 2]."""
+
+    onesided: bool = True
+    inverse: bool = False
+
+    def apply(self, b: Builder, x: Value) -> Value:
+        if b.opset < 17:
+            raise Invalid("DFT comes later")
+        x = arrange(b, arrange(b, x, "NSF"), "NSCF", x.features)  # one value a feature, real
+        f = x.size("C")
+        onesided = self.onesided and not self.inverse
+        if b.opset >= 20:
+            y = b.op("DFT", x.name, "", b.const(2, "i8"), onesided=int(onesided), inverse=int(self.inverse))
+        else:
+            y = b.op("DFT", x.name, axis=2, onesided=int(onesided), inverse=int(self.inverse))
+        bins = f // 2 + 1 if onesided else f
+        return b.value(x, b.op("Add", y, b.scalar(0.3)), (1, -1, bins, 2), layout="NSFC")
+
+    @classmethod
+    def draw(cls, draw: Draw, b: Builder, x: Value) -> Transform:
+        return cls(draw(st.booleans()), draw(st.booleans()))
