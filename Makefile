@@ -30,7 +30,7 @@ types: $(VENV)/.dev
 	cp -rs $(CURDIR)/costmodel build/types/pulse/costmodel
 	cd build/types && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p pulse
 
-native-test: $(VENV)/.dev
+native-test: $(VENV)/.base
 	$(BIN)/cmake -S . -B build/native-test -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPULSE_SANITIZE=ON
 	$(BIN)/cmake --build build/native-test
 	$(BIN)/ctest --test-dir build/native-test --output-on-failure
