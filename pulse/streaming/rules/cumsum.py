@@ -7,6 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
+from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import const_ints, normal_axis, stream_of
@@ -28,26 +29,25 @@ def cumsum(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
             found="a sum from the end",
             remedy="a stream cannot be read backwards: leave this output out with --outputs",
         )
-    exclusive = bool(node.attrs.get("exclusive"))
     # Frames before the signal must not be summed; what comes past the end does no harm.
     block = ctx.masked(value, 0, start=True, end=False)
     state = ctx.emit.open_state(f"{node.outputs[0]}.sum", fact.block(1), fact.dtype)
     prefix, carried = None, None
     if fact.delay < 0:
-        known = fact.frames(0, -fact.delay)
-        total = np.cumsum(known, axis=axis, dtype=known.dtype)
-        carried = np.take(total, [-1], axis=axis)
-        prefix = total - known if exclusive else total
+        prefix = np.cumsum(fact.frames(0, -fact.delay), axis=axis, dtype=np_type(fact.dtype))
+        carried = np.take(prefix, [-1], axis=axis)
     current = ctx.emit.current(state, carried)
-    sums = ctx.emit.node(
-        "CumSum", [block, ctx.use(inputs[1])], dict(node.attrs), [f"{node.outputs[0]}.own"], label=node.name
-    )[0]
+    name = f"{node.outputs[0]}.own"
+    sums = ctx.emit.node("CumSum", [block, ctx.use(inputs[1])], {}, [name], label=node.name)[0]
     made = ctx.emit.node("Add", [sums, current], outputs=node.outputs)[0]
-    last = _last(ctx, made, axis)
-    if exclusive:
-        last = ctx.emit.node("Add", [last, _last(ctx, block, axis)], outputs=[f"{state.input}.out"])[0]
-    ctx.emit.finish(state, last)
-    return [Value(fact.on(prefix=prefix), made)]
+    ctx.emit.finish(state, _last(ctx, made, axis))
+    out = fact.on(prefix=prefix, affine=None)
+    if node.attrs.get("exclusive"):
+        # The sum of what came before is the last frame's sum: the same frames, each counted one later.
+        zero = np.zeros(fact.block(1), np_type(fact.dtype))
+        prefix = np.concatenate([zero, out.frames(0, max(-fact.delay, 0))], axis=axis) if fact.delay < 1 else None
+        out = out.on(delay=fact.delay - 1, prefix=prefix)
+    return [Value(out, made)]
 
 
 def _last(ctx: Context, name: str, axis: int) -> str:

@@ -22,11 +22,11 @@ def pad(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     assert value is not None
     rank = len(fact.shape)
     before, after = _pads(ctx, node, inputs, rank)
-    own = (before[fact.axis], after[fact.axis])
-    if any(own):
+    own = (int(before[fact.axis]), after[fact.axis])
+    if own != (0, 0):
         value = _along_stream(ctx, node, value, own, inputs[2] if len(inputs) > 2 else None)
-    others = [0 if a == fact.axis else p for a, p in enumerate(before)]
-    others += [0 if a == fact.axis else p for a, p in enumerate(after)]
+    others = [0 if a == fact.axis else int(p) for a, p in enumerate(before)]
+    others += [0 if a == fact.axis else int(p) for a, p in enumerate(after)]
     if not any(others):
         return [value]
     pads = Value(Const.of(np.array(others, np.int64)), f"{node.inputs[1]}.rest")
@@ -35,11 +35,14 @@ def pad(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     return ctx.per_frame(run, rest, fact.axis)
 
 
-def _pads(ctx: Context, node: Node, inputs: Inputs, rank: int) -> tuple[list[int], list[int]]:
-    """(before, after) for every axis."""
-    flat = const_ints(ctx, node, inputs[1], "pads") or []
+def _pads(ctx: Context, node: Node, inputs: Inputs, rank: int) -> tuple[list[Expr], list[Expr]]:
+    """(before, after) for every axis; what is padded after the signal may depend on its length (up to a multiple)."""
+    pads = inputs[1]
+    if pads is None or not isinstance(pads.fact, Const):
+        raise ctx.depends(node.label)
+    flat = [p if isinstance(p, Expr) else Expr.of(int(p)) for p in pads.fact.value.reshape(-1)]
     axes = const_ints(ctx, node, inputs[3], "axes") if len(inputs) > 3 else None
-    before, after = [0] * rank, [0] * rank
+    before, after = [Expr.of(0)] * rank, [Expr.of(0)] * rank
     chosen = list(range(rank)) if axes is None else [normal_axis(a, rank) for a in axes]
     if len(flat) != 2 * len(chosen):
         raise ctx.misfit(node, f"{len(flat)} pads for {len(chosen)} axes")
@@ -48,18 +51,18 @@ def _pads(ctx: Context, node: Node, inputs: Inputs, rank: int) -> tuple[list[int
     return before, after
 
 
-def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, int], fill: Value | None) -> Value:
+def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, Expr], fill: Value | None) -> Value:
     fact = stream_of(value)
     before, after = pads
     mode = node.attrs.get("mode", "constant")
-    if mode in ("edge", "reflect") and min(pads) >= 0:
-        return pad_from_signal(ctx, node, value, pads, mode)
+    if mode in ("edge", "reflect") and after.constant and min(before, int(after)) >= 0:
+        return pad_from_signal(ctx, node, value, (before, int(after)), mode)
     if mode != "constant":
         raise PulseError(
             "pad-mode",
             node=node.label,
             required="padding of the signal's axis with a constant, its edge frame or its reflection",
-            found=f"mode `{mode}`, pads {pads}",
+            found=f"mode `{mode}`, pads {before} and {after}",
             remedy="pad with zeros in the model, or leave this output out with --outputs",
         )
     constant = np.zeros((), np_type(fact.dtype))
@@ -67,8 +70,12 @@ def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, int],
         if not isinstance(fill.fact, Const):
             raise ctx.depends(node.label)
         constant = fill.fact.value.reshape(-1)[0]
-    length = shifted(shifted(fact.length, before), after)
-    name = ctx.masked(value, constant, start=before > 0, end=after > 0)
+    if after.slope:
+        raise ctx.depends(node.label)
+    length = (fact.length + before).clamp() + after
+    length = length if after.constant and int(after) >= 0 else length.clamp()
+    grows = bool((after.at(np.arange(1, 4096)) > 0).any())
+    name = ctx.masked(value, constant, start=before > 0, end=grows)
     delay = fact.delay - before
     prefix = None
     if delay < 0:
@@ -78,8 +85,3 @@ def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, int],
         else:
             prefix = fact.frames(-before, -fact.delay)
     return Value(fact.on(delay=delay, length=length, prefix=prefix, affine=None), name)
-
-
-def shifted(length: Expr, frames: int) -> Expr:
-    """A length after padding (positive) or cutting (negative) frames."""
-    return length + frames if frames >= 0 else (length + frames).clamp()
