@@ -4,16 +4,18 @@
 
 namespace pulse::PULSE_NS {
 
+// Activates and stores W values, `stride` apart.
 template <int W>
-PULSE_INLINE void finish(float* y, typename Vec<W>::T sum, const depthwise_args& s, const float* slope, bool by_lane) {
+PULSE_INLINE void finish(float* y, int64_t stride, typename Vec<W>::T sum, const depthwise_args& s, const float* slope,
+                         bool by_lane) {
     const Act act = static_cast<Act>(s.act);
-    if (act == Act::none) return store<W>(y, sum);
-    if (act == Act::relu) return store<W>(y, at_least<W>(sum, typename Vec<W>::T{}));
+    if (act == Act::relu) sum = at_least<W>(sum, typename Vec<W>::T{});
+    if (act <= Act::relu && stride == 1) return store<W>(y, sum);
     float t[W];
     const float alpha = real(s.alpha);
     store<W>(t, sum);
-    activate_span(t, W, act, slope ? slope : &alpha, slope && by_lane);
-    memcpy(y, t, sizeof t);
+    if (act > Act::relu) activate_span(t, W, act, slope ? slope : &alpha, slope && by_lane);
+    for (int l = 0; l < W; l++) y[l * stride] = t[l];
 }
 
 // ---- lanes along channels: x, y, add point at channel 0 of a frame; kf runs over [low, high) only.
@@ -32,7 +34,7 @@ PULSE_INLINE void channels(const depthwise_args& s, const float* x, float* y, co
             const float* at_w = w + (i * s.kf + j) * s.channels + c;
             PULSE_UNROLL for (int v = 0; v < NV; v++) sum[v] += load<W>(at_x + v * W) * load<W>(at_w + v * W);
         }
-    PULSE_UNROLL for (int v = 0; v < NV; v++) finish<W>(y + c + v * W, sum[v], s, slope ? slope + c + v * W : nullptr, true);
+    PULSE_UNROLL for (int v = 0; v < NV; v++) finish<W>(y + c + v * W, 1, sum[v], s, slope ? slope + c + v * W : nullptr, true);
 }
 
 template <int W>
@@ -71,12 +73,12 @@ static void along_channels(const depthwise_args& s, const Memory& memory) {
         }
 }
 
-// ---- lanes along bands: rows are first laid out in L1 with zeros around them, and by remainder of the step, so that
-// every tap of neighbouring bands is contiguous.
-constexpr int64_t ROOM = 4096;
+// ---- lanes along bands. A block of W bands loads around its row's ends and masks what is outside; rows for which that would
+// read outside the tensor are copied first.
+constexpr int64_t ROOM = 4096;  // floats for such copies, LEAD of them in front
 
 template <int W>
-PULSE_INLINE typename Vec<W>::T even(typename Vec<W>::T a, typename Vec<W>::T b) {
+PULSE_INLINE typename Vec<W>::T every_other(typename Vec<W>::T a, typename Vec<W>::T b) {
     if constexpr (W == 16)
         return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     else if constexpr (W == 8)
@@ -85,89 +87,111 @@ PULSE_INLINE typename Vec<W>::T even(typename Vec<W>::T a, typename Vec<W>::T b)
         return __builtin_shufflevector(a, b, 0, 2, 4, 6);
 }
 
-// to[p][i] = x[(first + i * step + p) * xf], zero outside [0, fin); `each` values per remainder p.
-static void lay_out(const depthwise_args& s, const float* x, int64_t first, int64_t each, float* to) {
-    for (int64_t p = 0; p < s.step; p++, to += each) {
-        int64_t i = 0;
-        const int64_t start = first + p;
-        for (; i < each && start + i * s.step < 0; i++) to[i] = 0.0f;
-        if (s.xf == 1 && s.step == 1) {
-            for (; i + VL <= each && start + i + VL <= s.fin; i += VL) store(to + i, load(x + start + i));
-        } else if (s.xf == 1 && s.step == 2) {
-            for (; i + VL <= each && start + 2 * (i + VL) <= s.fin; i += VL)
-                store(to + i, even<VL>(load(x + start + 2 * i), load(x + start + 2 * i + VL)));
-        }
-        for (; i < each && start + i * s.step < s.fin; i++) to[i] = x[(start + i * s.step) * s.xf];
-        for (; i < each; i++) to[i] = 0.0f;
-    }
+// W values of a row from p on, `step` apart; STEP is that, or 0 for any other than 1 and 2.
+template <int W, int STEP>
+PULSE_INLINE typename Vec<W>::T pick_bands(const float* p, int64_t step) {
+    if constexpr (STEP == 1) return load<W>(p);
+    if constexpr (STEP == 2) return every_other<W>(load<W>(p), load<W>(p + W));
+    typename Vec<W>::T v;
+    PULSE_UNROLL for (int l = 0; l < W; l++) v[l] = p[l * step];
+    return v;
 }
 
-// count bands from `rows`, W at a time.
-template <int W>
-PULSE_INLINE void bands(const depthwise_args& s, const float* rows, int64_t each, float* y, const float* add, const float* w,
-                        float bias, const float* slope, int64_t f, int64_t count) {
+struct Row {
+    const float *x, *add, *w, *slope;
+    float bias;
+    int64_t xk;
+    float* y;
+};
+
+// KF: the number of bands a filter spans, or 0 for any.
+template <int W, bool EDGE, int STEP, int KF>
+PULSE_INLINE void block(const depthwise_args& s, const Row& r, int64_t f) {
     typedef typename Vec<W>::T X;
-    for (; f + W <= count; f += W) {
-        X sum = broadcast<W>(bias);
-        if (add && s.df == 1) sum += load<W>(add + f);
-        if (add && s.df != 1)
-            for (int l = 0; l < W; l++) sum[l] += add[(f + l) * s.df];
-        for (int64_t i = 0; i < s.kt; i++)
-            for (int64_t j = 0; j < s.kf; j++) {
-                const int64_t tap = j * s.dilation;
-                sum += load<W>(rows + (i * s.step + tap % s.step) * each + f + tap / s.step) * w[i * s.kf + j];
-            }
-        finish<W>(y + f, sum, s, slope, false);
+    typedef typename Vec<W>::Bits Bits;
+    const int64_t step = STEP ? STEP : s.step, kf = KF ? KF : s.kf, dilation = s.dilation, kt = s.kt;
+    X sum = broadcast<W>(r.bias);
+    if (r.add && s.df == 1) sum += load<W>(r.add + f);
+    if (r.add && s.df != 1)
+        for (int l = 0; l < W; l++) sum[l] += r.add[(f + l) * s.df];
+    const float *w = r.w, *row = r.x + f * step - s.pad;
+    Bits lane, first;
+    if constexpr (EDGE) {
+        PULSE_UNROLL for (int l = 0; l < W; l++) lane[l] = l;
+        first = lane * static_cast<uint32_t>(step) + static_cast<uint32_t>(f * step - s.pad);
     }
-    if (f == count) return;
-    if constexpr (W > 4)
-        bands<W / 2>(s, rows, each, y, add, w, bias, slope, f, count);
-    else
-        for (; f < count; f++) {
-            float sum = bias + (add ? add[f * s.df] : 0.0f);
-            for (int64_t i = 0; i < s.kt; i++)
-                for (int64_t j = 0; j < s.kf; j++) {
-                    const int64_t tap = j * s.dilation;
-                    sum += rows[(i * s.step + tap % s.step) * each + f + tap / s.step] * w[i * s.kf + j];
-                }
-            const float alpha = real(s.alpha);
-            activate_span(&sum, 1, static_cast<Act>(s.act), slope ? slope : &alpha, false);
-            y[f] = sum;
+    const uint32_t fin = static_cast<uint32_t>(s.fin);
+    for (int64_t i = 0; i < kt; i++, row += r.xk, w += kf) {
+        PULSE_UNROLL for (int64_t j = 0; j < kf; j++) {
+            X v = pick_bands<W, STEP>(row + j * dilation, step);
+            if constexpr (EDGE) v = first + static_cast<uint32_t>(j * dilation) < fin ? v : X{};
+            sum += v * w[j];
         }
+    }
+    finish<W>(r.y + f * s.yf, s.yf, sum, s, r.slope, false);
 }
 
+// All bands of a row; the last block may lie over the one before.
+template <int W, int STEP, int KF>
+PULSE_INLINE void bands(const depthwise_args& s, const Row& r) {
+    if (s.fout < W) {
+        if constexpr (W > 4) return bands<W / 2, STEP, KF>(s, r);
+        float out[4], add[4] = {};
+        for (int64_t f = 0; r.add && f < s.fout; f++) add[f] = r.add[f * s.df];
+        depthwise_args one = s;
+        one.df = one.yf = 1;
+        block<4, true, STEP, KF>(one, {r.x, add, r.w, r.slope, r.bias, r.xk, out}, 0);
+        for (int64_t f = 0; f < s.fout; f++) r.y[f * s.yf] = out[f];
+        return;
+    }
+    const int64_t step = STEP ? STEP : s.step, reach = (s.kf - 1) * s.dilation + (W - 1) * step;
+    for (int64_t f = 0;;) {
+        const int64_t band = f * step - s.pad;
+        if (band >= 0 && band + reach < s.fin)
+            block<W, false, STEP, KF>(s, r, f);
+        else
+            block<W, true, STEP, KF>(s, r, f);
+        if (f + W >= s.fout) break;
+        f = f + 2 * W <= s.fout ? f + W : s.fout - W;
+    }
+}
+
+template <int STEP, int KF>
 static void along_bands(const depthwise_args& s, const Memory& memory) {
     const float *x = at(memory, s.x), *w = at(memory, s.w), *bias = at_or_null(memory, s.bias);
     const float *add = at_or_null(memory, s.add), *slope = at_or_null(memory, s.slope);
     float* y = at(memory, s.y);
     alignas(64) float room[ROOM];
-    const int64_t overhang = (s.kf - 1) * s.dilation / s.step + 1, rows = s.kt * s.step;
-    int64_t most = ROOM / rows - overhang;  // bands at once; the plan sees to it that some fit
-    most = most < s.fout ? most : s.fout;
-    const int64_t each = most + overhang;
-    const int64_t together = ROOM / (rows * each);  // channels laid out before the first is read: no wait for stores
-    for (int64_t from = 0; from < s.fout; from += most) {
-        const int64_t count = s.fout - from < most ? s.fout - from : most;
-        for (int64_t t = 0; t < s.frames; t++)
-            for (int64_t c = 0; c < s.channels; c += together) {
-                const int64_t last = c + together < s.channels ? c + together : s.channels;
-                float* to = room;
-                for (int64_t q = c; q < last; q++)
-                    for (int64_t i = 0; i < s.kt; i++, to += s.step * each)
-                        lay_out(s, x + q * s.xc + t * s.xt + i * s.xk, from * s.step - s.pad, each, to);
-                for (int64_t q = c; q < last; q++)
-                    bands<VL>(s, room + (q - c) * rows * each, each, y + q * s.yc + t * s.yt + from,
-                              add ? add + q * s.dc + t * s.dt + from * s.df : nullptr, w + q * s.kt * s.kf, bias ? bias[q] : 0.0f,
-                              slope ? slope + q : nullptr, 0, count);
+    // What blocks read of a row at most, and what the tensor has, both relative to the row's start.
+    const int64_t wide = s.fout < VL ? VL : s.fout;
+    const int64_t before = s.pad > 0 ? s.pad : 0, after = (wide - 1) * s.step + (s.kf - 1) * s.dilation - s.pad + VL;
+    const int64_t rows = (s.frames - 1) * s.xt + (s.kt - 1) * s.xk, whole = (s.channels - 1) * s.xc + rows + s.fin;
+    for (int64_t c = 0; c < s.channels; c++)
+        for (int64_t t = 0; t < s.frames; t++) {
+            const int64_t start = c * s.xc + t * s.xt, end = start + (s.kt - 1) * s.xk;
+            Row r{x + start, add ? add + c * s.dc + t * s.dt : nullptr, w + c * s.kt * s.kf, slope ? slope + c : nullptr,
+                  bias ? bias[c] : 0.0f, s.xk, y + c * s.yc + t * s.yt};
+            if (s.xf != 1 || start < before || end + after > whole) {
+                float* to = room + before;
+                for (int64_t i = 0; i < s.kt; i++, to += before + after)
+                    for (int64_t f = 0; f < s.fin && f < after; f++) to[f] = x[start + i * s.xk + f * s.xf];
+                r.x = room + before, r.xk = before + after;
             }
-    }
+            bands<VL, STEP, KF>(s, r);
+        }
 }
 
 static void depthwise(const depthwise_args& s, const Memory& memory) {
     if (s.lanes == 0)
         along_channels(s, memory);
+    else if (s.step == 1 && s.kf == 3)
+        along_bands<1, 3>(s, memory);
+    else if (s.step == 2 && s.kf == 3)
+        along_bands<2, 3>(s, memory);
+    else if (s.step == 1)
+        along_bands<1, 0>(s, memory);
     else
-        along_bands(s, memory);
+        along_bands<0, 0>(s, memory);
 }
 
 }  // namespace pulse::PULSE_NS

@@ -28,7 +28,8 @@ inline float real(int64_t bits) {
 }
 
 // Every step. One line here, its fields below, its function in a file of kernels/ops.
-#define PULSE_OPS(OP) OP(product) OP(depthwise) OP(gru) OP(copy) OP(elementwise) OP(mask)
+#define PULSE_OPS(OP) OP(product) OP(depthwise) OP(gru) OP(copy) OP(elementwise) OP(mask) OP(reduce) \
+    OP(running_sum) OP(normalise) OP(pool) OP(lstm) OP(rnn) OP(matmul)
 
 // C = act(A B + bias) by a kernel of mmm.hpp, three loops around it: counts n*, strides of a, b, c and of bias and slope (v).
 #define PULSE_FIELDS_product(F)                                                                                          \
@@ -37,7 +38,7 @@ inline float real(int64_t bits) {
 
 // One filter per channel: y[c,t,f] = act(bias[c] + add[c,t,f] + sum over kt, kf of w * x[c, t + kt, f * step + kf * dilation - pad]).
 // Strides x*, y*, d* (of add) per channel, frame and band; xk per kt. lanes 0: channels are contiguous, w is [kt][kf][c];
-// lanes 1: bands of y are, w is [c][kt][kf]. Bands outside [0, fin) read as zero.
+// lanes 1: along bands, w is [c][kt][kf]. Bands outside [0, fin) read as zero.
 #define PULSE_FIELDS_depthwise(F)                                                                                        \
     F(x) F(y) F(w) F(bias) F(add) F(slope) F(act) F(alpha) F(lanes) F(channels) F(xc) F(yc) F(dc) F(frames) F(xt) F(yt)   \
     F(dt) F(fin) F(fout) F(xf) F(yf) F(df) F(kt) F(xk) F(kf) F(step) F(dilation) F(pad)
@@ -62,6 +63,40 @@ inline float real(int64_t bits) {
 // - delay + j; below 0 it is outside if start, from the slot `length` on if that is given and not negative.
 #define PULSE_FIELDS_mask(F)                                                                                             \
     F(y) F(frames) F(yt) F(n0) F(n1) F(n2) F(y0) F(y1) F(y2) F(position) F(num) F(den) F(delay) F(start) F(length) F(value)
+
+// y = scale * reduction of x over r* (strides s*) for each of n* (strides x*, y*). kind: see reduce.cpp.
+#define PULSE_FIELDS_reduce(F)                                                                                           \
+    F(x) F(y) F(kind) F(scale) F(n0) F(n1) F(n2) F(x0) F(x1) F(x2) F(y0) F(y1) F(y2) F(r0) F(r1) F(s0) F(s1)
+
+// Sums so far along `steps`, with or without the value itself, for each of n*.
+#define PULSE_FIELDS_running_sum(F)                                                                                      \
+    F(x) F(y) F(exclusive) F(steps) F(xt) F(yt) F(n0) F(n1) F(n2) F(x0) F(x1) F(x2) F(y0) F(y1) F(y2)
+
+// Rows of n values (strides xs, ys) for each of n*. kind: see normalise.cpp. scale, bias and the work memory `row` have n
+// values, filled up to whole vectors.
+#define PULSE_FIELDS_normalise(F)                                                                                        \
+    F(x) F(y) F(kind) F(epsilon) F(scale) F(bias) F(row) F(n) F(xs) F(ys) F(n0) F(n1) F(n2) F(x0) F(x1) F(x2) F(y0) F(y1) \
+    F(y2)
+
+// Pooling of channels over frames (t) and bands (f): kernel k*, step s*, dilation d*, padding p*, sizes *in and *out, strides
+// x* and y*. max or mean; the mean divides by all taps (whole) or by those inside.
+#define PULSE_FIELDS_pool(F)                                                                                             \
+    F(x) F(y) F(max) F(whole) F(channels) F(xc) F(yc) F(tin) F(tout) F(xt) F(yt) F(kt) F(st) F(dt) F(pt) F(fin) F(fout)   \
+    F(xf) F(yf) F(kf) F(sf) F(df) F(pf)
+
+// As gru, for an LSTM: blocks of i, o, f, c; peepholes: as many blocks of i, o, f, or none; c: the cell state.
+#define PULSE_FIELDS_lstm(F)                                                                                             \
+    F(gx) F(w) F(peepholes) F(h) F(c) F(y) F(scratch) F(units) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb) F(cb)    \
+    F(position) F(num) F(den) F(delay)
+
+// As gru, for a plain recurrence: tanh or relu.
+#define PULSE_FIELDS_rnn(F)                                                                                              \
+    F(gx) F(w) F(h) F(y) F(scratch) F(units) F(relu) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb) F(position) F(num) \
+    F(den) F(delay)
+
+// C = A B of computed matrices for each of n0, n1: strides am, ak, bk, bn, cm, cn, and a*, b*, c* of the loops.
+#define PULSE_FIELDS_matmul(F)                                                                                           \
+    F(a) F(b) F(c) F(m) F(k) F(n) F(am) F(ak) F(bk) F(bn) F(cm) F(cn) F(n0) F(n1) F(a0) F(a1) F(b0) F(b1) F(c0) F(c1)
 
 #define PULSE_FIELD(name) int64_t name;
 #define PULSE_ARGS(op)                                                                   \

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pulse.engine.pick import DOT_ROWS, Kernel, Layout, cycles, kernels, pick, pick_panel
+from pulse.engine.pick import DOT_ROWS, LANES, PER_CYCLE, Kernel, cycles, kernels
+
+READ = 8  # floats of weights per cycle from the second cache level
+FIRST_LEVEL = 24 << 10  # bytes of a panel that stay in the first cache level beside all else
+SCATTER = 2.0  # cycles per value of C that a tile must store one by one
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a kernel must cope with: sizes, and which families the strides allow.
+    """What a kernel must cope with: sizes and strides.
 
-    `widths` are the columns at the usual pulse widths, so that the panel height suits them all.
+    Attributes:
+        columns_contiguous: in B and in C; rows_contiguous: of B along k; scattered: C is not contiguous along m.
+        widths: the columns at the usual pulse widths, so that the panel height suits them all.
     """
 
     m: int
     k: int
     n: int
-    lanes_along_n: bool
+    columns_contiguous: bool
     rows_contiguous: bool
+    scattered: bool
     widths: tuple[int, ...]
 
     def takes(self, kernel: Kernel) -> bool:
         if kernel.family == "nl":
-            return self.lanes_along_n
+            return self.columns_contiguous
         if kernel.family == "dot":
             return self.rows_contiguous and self.m <= DOT_ROWS
         return True
@@ -41,31 +47,37 @@ class Choice:
 
 def choose_panel(shape: Shape, isa: str) -> int:
     """The panel height that serves all widths."""
-    height = pick_panel(shape.m, shape.k, shape.widths, isa, layout=_layout(shape))
-    if any(kernel.panel == height and shape.takes(kernel) for kernel in kernels(isa)):
-        return height
-    heights = {kernel.panel for kernel in kernels(isa) if shape.takes(kernel)}
+    fitting = [kernel for kernel in kernels(isa) if shape.takes(kernel)]
+    shapes = [replace(shape, n=n) for n in shape.widths]
+    best = [min(cost(s, kernel) for kernel in fitting) for s in shapes]
 
     def loss(panel: int) -> float:
-        return sum(min(_costs(shape, isa, panel, n)) for n in shape.widths)
+        own = [kernel for kernel in fitting if kernel.panel == panel]
+        return sum(min(cost(s, kernel) for kernel in own) / b for s, b in zip(shapes, best, strict=True))
 
-    return min(sorted(heights), key=loss)
+    return min(sorted({kernel.panel for kernel in fitting}, reverse=True), key=loss)
 
 
 def choose(shape: Shape, panel: int, isa: str) -> Choice:
     """The kernel for weights packed to this height."""
-    table = {kernel.name: (index, kernel) for index, kernel in enumerate(kernels(isa))}
-    name = pick(shape.m, shape.k, shape.n, "f32", isa, layout=_layout(shape), panel=panel)
-    if not shape.takes(table[name][1]):
-        fitting = [kernel for kernel in kernels(isa) if kernel.panel == panel and shape.takes(kernel)]
-        name = min(fitting, key=lambda kernel: cycles(kernel, shape.m, shape.k, shape.n)).name
-    index, kernel = table[name]
+    fitting = [(i, k) for i, k in enumerate(kernels(isa)) if k.panel == panel and shape.takes(k)]
+    index, kernel = min(fitting, key=lambda item: (cost(shape, item[1]), -item[1].nr))
     return Choice(kernel, index, "rule")
 
 
-def _layout(shape: Shape) -> Layout:
-    return "channel" if shape.lanes_along_n else "frame"
-
-
-def _costs(shape: Shape, isa: str, panel: int, n: int) -> Iterable[float]:
-    return [cycles(k, shape.m, shape.k, n) for k in kernels(isa) if k.panel == panel and shape.takes(k)]
+def cost(shape: Shape, kernel: Kernel) -> float:
+    """Cycles by the rule of `pick`, and what this place adds: reading panels again that the first cache level does not
+    hold, and storing C against the grain."""
+    m, k, n = shape.m, shape.k, shape.n
+    total = cycles(kernel, m, k, n)
+    if kernel.family == "dot":
+        return total
+    if kernel.family == "mmm":
+        lanes, rate = LANES[kernel.isa], PER_CYCLE[kernel.isa]
+        if 4 * kernel.mr * k > FIRST_LEVEL:
+            vectors = kernel.mr * kernel.nr / lanes
+            busy = max(vectors / rate, 4 / kernel.ks) * k
+            total += (-(-n // kernel.nr) - 1) * (m // kernel.mr) * max(0.0, kernel.mr * k / READ - busy)
+        if shape.scattered:
+            total += SCATTER * m * n
+    return total

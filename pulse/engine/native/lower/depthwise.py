@@ -50,13 +50,13 @@ def _depthwise(ctx: Context, node: Node) -> None:
     lanes = int(not (x.strides[1] == y.strides[1] == 1))
     if lanes and y.strides[3] != 1 and y.shape[3] > 1:
         made = ctx.fresh(y.shape)
-        _emit(ctx, node, x, made, add, weight, pads, strides, dilations, 1)
+        emit(ctx, node, x, made, add, weight, pads, strides, dilations, 1)
         ctx.copy(made, y)
         return
-    _emit(ctx, node, x, y, add, weight, pads, strides, dilations, lanes)
+    emit(ctx, node, x, y, add, weight, pads, strides, dilations, lanes)
 
 
-def _emit(
+def emit(
     ctx: Context, node: Node, x: View, y: View, add: View | None, weight: np.ndarray,
     pads: list[tuple[int, int]], strides: list[int], dilations: list[int], lanes: int,
 ) -> None:  # fmt: skip

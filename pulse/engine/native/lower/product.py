@@ -124,7 +124,7 @@ def product(
     total = Fraction(int(np.prod([d for d, _, _ in columns])), ctx.net.width)
     scales = n == np.prod([d for d, _, _ in columns])
     widths = tuple(max(1, int(total * w * ctx.net.info.granularity)) for w in WIDTHS) if scales else (n,)
-    shape = Shape(m, k, n, n > 1 and bn == 1 and cn == 1, contiguous, widths)
+    shape = Shape(m, k, n, bn == 1 and cn == 1 and n > 1, contiguous, cm != 1, widths)
     panel = choose_panel(shape, ctx.isa)
     choice = choose(shape, panel, ctx.isa)
     packed = ctx.weights.put(weight, panel)

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from pulse.engine.native.lower import depthwise, elementwise, product, recurrent, shapes, streaming
+from pulse.engine.native.lower import (
+    conv_transpose,
+    depthwise,
+    elementwise,
+    matmul,
+    pool,
+    product,
+    recurrent,
+    reduce,
+    shapes,
+    streaming,
+)
 from pulse.engine.native.lower.context import SLIDING, Context, Unsupported, refuse
 from pulse.engine.native.memory import ALIGN, Buffer, View, dense
 from pulse.engine.native.net import Net
@@ -23,6 +34,7 @@ Rule = Callable[[Context, Node], None]
 RULES: dict[tuple[str, str], Rule] = {
     (NATIVE, "Linear"): product.linear,
     (NATIVE, "Conv"): depthwise.convolution,
+    (NATIVE, "ConvTranspose"): conv_transpose.conv_transpose,
     (NATIVE, "Chain"): elementwise.chain,
     ("", "GRU"): recurrent.gru,
     (DOMAIN, "GRU"): recurrent.gru,
@@ -39,6 +51,24 @@ RULES: dict[tuple[str, str], Rule] = {
     ("", "Slice"): shapes.slice_,
     ("", "Expand"): shapes.expand,
     ("", "Gather"): shapes.gather,
+    ("", "Pad"): shapes.pad,
+    ("", "Tile"): shapes.tile,
+    ("", "LSTM"): recurrent.lstm,
+    (DOMAIN, "LSTM"): recurrent.lstm,
+    ("", "RNN"): recurrent.rnn,
+    (DOMAIN, "RNN"): recurrent.rnn,
+    **{("", op): reduce.reduce for op in reduce.KINDS},
+    ("", "CumSum"): reduce.cumsum,
+    ("", "Softmax"): reduce.softmax,
+    ("", "LogSoftmax"): reduce.softmax,
+    ("", "LayerNormalization"): reduce.layer_norm,
+    ("", "RMSNormalization"): reduce.layer_norm,
+    ("", "LpNormalization"): reduce.lp_norm,
+    ("", "MaxPool"): pool.pool,
+    ("", "AveragePool"): pool.pool,
+    ("", "MatMul"): matmul.matmul,
+    ("", "Gemm"): matmul.gemm,
+    ("", "Einsum"): matmul.einsum,
 }
 # Integers and truths that depend on position and length only.
 SCALARS = {

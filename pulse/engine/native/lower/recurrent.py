@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.engine.native.lower.context import Context, Unsupported
 from pulse.engine.native.lower.product import product
-from pulse.engine.native.memory import View
+from pulse.engine.native.memory import Buffer, View
 from pulse.engine.native.plan import Field, Ref
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
@@ -61,7 +61,7 @@ class Layer:
         kind = self.node.attrs.get("direction", "forward")
         return kind == "reverse" or (kind == "bidirectional" and direction == 1)
 
-    def clock(self) -> dict[str, Field]:
+    def _clock(self) -> dict[str, Field]:
         if self.position is None:
             return {"position": None}
         attrs = self.node.attrs
@@ -110,18 +110,19 @@ class Layer:
             return y, None
         return ctx.fresh(y.shape), y
 
-    def strides(self, gx: View, y: View, h: View, direction: int) -> dict[str, Field]:
-        """Steps of a direction, backwards from the last."""
+    def arguments(self, gx: View, y: View, h: View, direction: int, packed: Buffer, scratch: int) -> dict[str, Field]:
+        """Of a direction's step, from the last frame where it runs backwards; `scratch` in vectors of units."""
         back = self.backwards(direction)
         sign, last = (-1, self.steps - 1) if back else (1, 0)
-        return {
+        return self._clock() | {
+            "w": Ref(packed), "scratch": self.ctx.fresh((scratch * self.padded,)),
             "gx": Ref(gx.buffer, gx.offset + last * gx.strides[0]), "gxt": sign * gx.strides[0], "gxb": gx.strides[1],
             "y": Ref(y.buffer, y.offset + direction * y.strides[1] + last * y.strides[0]), "yt": sign * y.strides[0],
             "yb": y.strides[2], "h": Ref(h.buffer, h.offset + direction * h.strides[0]), "hb": h.strides[1],
             "steps": self.steps, "batch": self.batch, "units": self.units,
         }  # fmt: skip
 
-    def facts(self, parts: int) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
         count = self.steps * self.batch
         m = self.gates * self.units
         return {
@@ -155,14 +156,55 @@ def gru(ctx: Context, node: Node) -> None:
         else:
             both = interleaved(layer.r[d, : 2 * layer.units], 2, lanes), interleaved(layer.r[d, last], 1, lanes)
             packed = ctx.weights.put(np.concatenate([_panels(both[0], 2 * lanes), _panels(both[1], lanes)]))
-        args: dict[str, Field] = layer.strides(gx, y, h, d) | layer.clock()
-        args |= {
-            "w": Ref(packed),
-            "rb": Ref(ctx.weights.put(interleaved(kept, 1, lanes))) if before else None,
-            "scratch": ctx.fresh((3 * layer.padded,)),
-            "before": int(before),
-        }
-        ctx.step("gru", args, kernel="gru", picked_by="-", **layer.facts(3))
+        args = layer.arguments(gx, y, h, d, packed, 3)
+        args["rb"] = Ref(ctx.weights.put(interleaved(kept, 1, lanes))) if before else None
+        args["before"] = int(before)
+        ctx.step("gru", args, kernel="gru", picked_by="-", **layer.facts())
+    if copied is not None:
+        ctx.copy(y, copied)
+
+
+def lstm(ctx: Context, node: Node) -> None:
+    """LSTM, and pulse.LSTM which skips frames before the signal."""
+    if (node.attrs.get("activations") or ["Sigmoid", "Tanh", "Tanh"])[:3] != ["Sigmoid", "Tanh", "Tanh"]:
+        raise Unsupported("other activations than sigmoid and tanh in an LSTM")
+    if node.attrs.get("input_forget"):
+        raise Unsupported("an LSTM with input_forget")
+    layer = Layer(ctx, node, 4)
+    peepholes = ctx.net.constants.get(layer.peepholes) if layer.peepholes else None
+    if layer.peepholes and peepholes is None:
+        raise Unsupported("peepholes that are computed")
+    rows, lanes = 4 * layer.units, ctx.lanes
+    h, c = layer.memory(0), layer.memory(1)
+    y, copied = layer.output()
+    for d in range(layer.directions):
+        bias = interleaved(layer.bias[d, :rows] + layer.bias[d, rows:], 4, lanes)
+        gx = layer.project(d, interleaved(layer.w[d], 4, lanes), bias)
+        packed = ctx.weights.put(interleaved(layer.r[d], 4, lanes)[None], 4 * lanes)
+        args = layer.arguments(gx, y, h, d, packed, 3)
+        args |= {"c": Ref(c.buffer, c.offset + d * c.strides[0]), "cb": c.strides[1], "peepholes": None}
+        if peepholes is not None and peepholes[d].any():
+            args["peepholes"] = Ref(ctx.weights.put(interleaved(peepholes[d], 3, lanes)))
+        ctx.step("lstm", args, kernel="lstm", picked_by="-", **layer.facts())
+    if copied is not None:
+        ctx.copy(y, copied)
+
+
+def rnn(ctx: Context, node: Node) -> None:
+    """RNN, and pulse.RNN which skips frames before the signal."""
+    layer = Layer(ctx, node, 1)
+    acts = node.attrs.get("activations") or ["Tanh"] * layer.directions
+    if any(a not in ("Tanh", "Relu") for a in acts[: layer.directions]):
+        raise Unsupported("other activations than tanh and relu in an RNN")
+    h = layer.memory(0)
+    y, copied = layer.output()
+    for d in range(layer.directions):
+        units, lanes = layer.units, ctx.lanes
+        bias = interleaved(layer.bias[d, :units] + layer.bias[d, units:], 1, lanes)
+        gx = layer.project(d, interleaved(layer.w[d], 1, lanes), bias)
+        packed = ctx.weights.put(interleaved(layer.r[d], 1, lanes)[None], lanes)
+        args = layer.arguments(gx, y, h, d, packed, 2) | {"relu": int(acts[d] == "Relu")}
+        ctx.step("rnn", args, kernel="rnn", picked_by="-", **layer.facts())
     if copied is not None:
         ctx.copy(y, copied)
 

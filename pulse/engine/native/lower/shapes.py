@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pulse.engine.native.lower.context import Context, Unsupported
+from pulse.engine.native.memory import View
 from pulse.graph.ir import Node
 
 
@@ -119,3 +120,68 @@ def _runs(indices: np.ndarray) -> list[tuple[int, int, int]]:
         runs.append((int(indices[i]), j - i, step))
         i = j
     return runs
+
+
+def pad(ctx: Context, node: Node) -> None:
+    """Constant values, edges or reflections around a copy."""
+    x, y = ctx.view(node.inputs[0]), ctx.out(node.outputs[0])
+    flat = ctx.net.constants.get(node.inputs[1])
+    axes = ctx.net.constants.get(node.input(3)) if node.input(3) else np.arange(len(x.shape))
+    value = ctx.net.constants.get(node.input(2)) if node.input(2) else np.zeros(1)
+    if flat is None or axes is None or value is None:
+        raise Unsupported("a Pad whose sizes are computed")
+    mode = node.attrs.get("mode", "constant")
+    sizes = flat.reshape(-1).astype(int).tolist()
+    half = len(sizes) // 2
+    pads = {int(a) % len(x.shape): (sizes[i], sizes[half + i]) for i, a in enumerate(axes.reshape(-1))}
+    source = x
+    for axis, (before, after) in pads.items():
+        source = source.slice(axis, max(-before, 0), source.shape[axis] + min(before, 0) + min(after, 0))
+    # What is filled so far; it grows axis by axis, so that corners are made of what lies beside them.
+    filled = [(max(pads.get(i, (0, 0))[0], 0), d) for i, d in enumerate(source.shape)]
+
+    def part(axis: int, at: int, count: int, step: int = 1) -> View:
+        view = y
+        for i, (start, size) in enumerate(filled):
+            view = view.slice(axis, at, count, step) if i == axis else view.slice(i, start, size)
+        return view
+
+    ctx.copy(source, part(0, *filled[0]))
+    for axis, (before, after) in pads.items():
+        start, size = filled[axis]
+        for count, edge, outwards in ((max(before, 0), start, -1), (max(after, 0), start + size - 1, 1)):
+            if not count:
+                continue
+            target = part(axis, edge + outwards, count, outwards)
+            if mode == "constant":
+                fill = ctx.constant(np.asarray(value, np.float32).reshape((1,) * len(x.shape)))
+                ctx.copy(fill.expand(target.shape), target)
+            elif mode == "edge":
+                ctx.copy(part(axis, edge, 1).expand(target.shape), target)
+            elif mode == "reflect" and count < size:
+                ctx.copy(part(axis, edge - outwards, count, -outwards), target)
+            else:
+                raise Unsupported(f"a Pad of mode {mode}")
+        filled[axis] = (0, y.shape[axis])
+
+
+def tile(ctx: Context, node: Node) -> None:
+    """Repeats along each axis, as an axis of its own that has no stride."""
+    repeats = ctx.net.constants.get(node.inputs[1])
+    if repeats is None:
+        raise Unsupported("a Tile whose repeats are computed")
+    x = ctx.view(node.inputs[0])
+    shape: list[int] = []
+    for axis, count in enumerate(repeats.reshape(-1).astype(int).tolist()):
+        x = x.insert(2 * axis)
+        shape += [count, x.shape[2 * axis + 1]]
+    long = x.expand(shape)
+    found = long.reshape(ctx.net.shape(node.outputs[0]))
+    if found is not None:
+        ctx.put(node.outputs[0], found)
+        return
+    y = ctx.out(node.outputs[0])
+    target = y.reshape(shape)
+    if target is None:
+        raise Unsupported("a Tile into memory of another order")
+    ctx.copy(long, target)
