@@ -128,9 +128,9 @@ def cycles(kernel: Kernel, m: int, k: int, n: int) -> float:
     if kernel.family == "dot":
         columns, steps = -(-n // kernel.nr), -(-k // lanes)
         total = 0.0
-        for rows, tiles in ((kernel.mr, m // kernel.mr), (1, m % kernel.mr)):
+        for rows, times in ((kernel.mr, m // kernel.mr), (1, m % kernel.mr)):
             sums = rows * kernel.nr
-            total += tiles * columns * (steps * max(sums / rate, LATENCY[kernel.isa] / kernel.ks) + 6 + 4 * sums)
+            total += times * columns * (steps * max(sums / rate, LATENCY[kernel.isa] / kernel.ks) + 6 + 4 * sums)
         return total
 
     def work(vectors: float, operands: float) -> float:
