@@ -28,7 +28,7 @@ PLACEMENTS = 3  # sets of buffers taken in turn: where they lie is worth several
 SHORT = 1 << 16  # weights of products for which that is done
 SAMPLE_NS = 60_000  # a sample repeats the product for about as long
 GUESS = 60.0  # operations per nanosecond, for the number of repeats in the first round
-LARGEST = 1 << 28  # elements of one matrix
+LARGEST = 1 << 24  # elements of one matrix: the weights are held once per panel height
 THIRD_LEVEL = 8 << 20  # bytes of weights that no second-level cache holds
 
 
