@@ -309,7 +309,8 @@ def least_delays(case: Case, *, seed: int = 0, min_length: int = 1, multiple: in
     longest = far + 4 * unit + ceil(24 / unit) * unit
     sides = case.sides(rng)
     least = dict.fromkeys((o.name for o in case.pulsed.outputs), 0)
-    for n in sorted({0, g, 2 * g, start, start + g, far, far + g, far + 2 * unit}):
+    early = range(0, start + 2 * g, g)  # where frames wait for the first ones, as those of an edge do
+    for n in sorted({*early[-10:], 0, g, far, far + g, far + 2 * unit}):
         known = case.signal(longest, rng)
         base = case.full({**known, **sides})
         same = {o.name: base[o.name].shape[o.axis] for o in case.pulsed.outputs}
