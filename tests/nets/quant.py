@@ -33,7 +33,7 @@ class Quant(Layer):
             parameters = [b.const(b.rng.uniform(0.02, 0.05, c), np.float32), b.const(np.full(c, zero), kind)]
             attributes = {"axis": 1}
         else:
-            parameters, attributes = [step(b, 0.03), b.const(zero, kind)], {}
+            parameters, attributes = [odd_scale(b, 0.03), b.const(zero, kind)], {}
         q = b.op("QuantizeLinear", x.name, *parameters, **attributes)
         return b.value(x, b.op("DequantizeLinear", q, *parameters, **attributes))
 
@@ -42,13 +42,13 @@ class Quant(Layer):
         return cls(draw(st.booleans()), draw(st.booleans()))
 
 
-def step(b: Builder, size: float) -> str:
+def odd_scale(b: Builder, size: float) -> str:
     """A scale that is no simple multiple of another: half-way between steps, rounding is a matter of luck."""
     return b.scalar(size * b.rng.uniform(0.9, 1.1))
 
 
 def quantize(b: Builder, x: str) -> tuple[str, str, str]:
-    scale, zero = step(b, 0.04), b.const(110, np.uint8)
+    scale, zero = odd_scale(b, 0.04), b.const(110, np.uint8)
     return b.op("QuantizeLinear", x, scale, zero), scale, zero
 
 
@@ -78,9 +78,9 @@ class QConv(Layer):
             y = b.op("ConvInteger", q, w, zero, b.const(60, np.uint8), **attributes)
             y = b.op("Mul", b.op("Cast", y, to=1), b.scalar(0.0006))
         else:
-            out_scale, out_zero = step(b, 0.05), b.const(128, np.uint8)
+            out_scale, out_zero = odd_scale(b, 0.05), b.const(128, np.uint8)
             bias = b.const(b.rng.integers(200, 900, self.out), np.int32)
-            wscale, wzero = step(b, 0.015), b.const(0, np.int8)
+            wscale, wzero = odd_scale(b, 0.015), b.const(0, np.int8)
             y = b.op("QLinearConv", q, scale, zero, w, wscale, wzero, out_scale, out_zero, bias, **attributes)
             y = b.op("DequantizeLinear", y, out_scale, out_zero)
         return b.value(x, y, (1, self.out, -1), length=x.length.then(step), rate=x.rate / self.s)
@@ -108,8 +108,8 @@ class IntMatMul(Layer):
         q, scale, zero = quantize(b, x.name)
         w, wzero = b.const(b.rng.integers(0, 120, (n, self.out)), np.uint8), b.const(60, np.uint8)
         if self.qlinear:
-            out_scale, out_zero = step(b, 0.05), b.const(128, np.uint8)
-            y = b.op("QLinearMatMul", q, scale, zero, w, step(b, 0.015), wzero, out_scale, out_zero)
+            out_scale, out_zero = odd_scale(b, 0.05), b.const(128, np.uint8)
+            y = b.op("QLinearMatMul", q, scale, zero, w, odd_scale(b, 0.015), wzero, out_scale, out_zero)
             y = b.op("DequantizeLinear", y, out_scale, out_zero)
         else:
             y = b.op("Mul", b.op("Cast", b.op("MatMulInteger", q, w, zero, wzero), to=1), b.scalar(0.0006))
