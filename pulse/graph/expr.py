@@ -157,7 +157,7 @@ class Expr:
 
     def clamp(self) -> Expr:
         """`max(0, self)`; simplified away where the sign does not change."""
-        values = self.at(_SAMPLES)
+        values = (self * self.denominator).at(_SAMPLES)
         if (values >= 0).all():
             return self
         if (values <= 0).all():
@@ -227,8 +227,8 @@ class Expr:
         return total // scale
 
     def holds(self, test: Callable[[np.ndarray], np.ndarray], start: int = 1) -> bool:
-        """Whether `test` is the same for every length from `start` on. Raises NotAffine if it changes."""
-        answers = np.asarray(test(self.at(_SAMPLES[start <= _SAMPLES])))
+        """Whether a test of the sign is true for every length from `start` on. Raises NotAffine if that changes."""
+        answers = np.asarray(test((self * self.denominator).at(_SAMPLES[start <= _SAMPLES])))
         if answers.all():
             return True
         if not answers.any():

@@ -61,8 +61,12 @@ def _constant(node: Node) -> tuple[Array, int]:
 
 def _cast(inputs: Sequence[Array | None], source: int, to: int) -> Array:
     value = _given(inputs, 0)
+    if to == TensorProto.BOOL:
+        return _each(lambda e: Expr.of(e).holds(lambda v: v != 0), value).astype(bool)
+    if to not in (*_FLOATS, TensorProto.INT32, TensorProto.INT64):
+        raise LookupError("Cast to a narrow type")
     if source in _FLOATS and to not in _FLOATS:
-        return _each(lambda e: Expr.of(e).floor(), value)  # lengths are not negative: truncation is floor
+        return _each(lambda e: _truncated(Expr.of(e)), value)
     return value
 
 
@@ -98,7 +102,18 @@ def _divide(node: Node, inputs: Sequence[Array | None], dtypes: Sequence[int]) -
     a, b = _exact(_given(inputs, 0)), _exact(_given(inputs, 1))
     if dtypes[0] in _FLOATS:
         return _each(lambda x, y: Expr.of(x) / y, a, b)
-    return _each(lambda x, y: Expr.of(x) // y, a, b)
+    return _each(lambda x, y: _truncated(Expr.of(x) / y), a, b)
+
+
+def _truncated(e: Expr) -> Expr:
+    """Towards zero, as integers are divided and cast. What depends on the length is a length: not negative."""
+    return e.ceil() if e.constant and e.const < 0 else e.floor()
+
+
+def _mod(node: Node, inputs: Sequence[Array | None], dtypes: Sequence[int]) -> Array:
+    if node.attrs.get("fmod"):
+        raise LookupError("Mod with fmod")
+    return _each(lambda a, b: Expr.of(a) % b, _exact(_given(inputs, 0)), _exact(_given(inputs, 1)))
 
 
 def _compare(
@@ -207,7 +222,7 @@ _SYMBOLIC: dict[str, Callable[[Node, Sequence[Array | None], Sequence[int]], Any
     "Add": _binary(lambda a, b: a + b),
     "Sub": _binary(lambda a, b: a - b),
     "Mul": _binary(lambda a, b: a * b),
-    "Mod": _binary(lambda a, b: Expr.of(a) % b),
+    "Mod": _mod,
     "Div": _divide,
     "Neg": lambda node, inputs, dtypes: _each(lambda e: -e, _given(inputs, 0)),
     "Floor": lambda node, inputs, dtypes: _each(lambda e: Expr.of(e).floor(), _given(inputs, 0)),

@@ -63,7 +63,10 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None], opset: int) -> lis
         helper.make_graph([proto], "one", ports, wanted), opset_imports=[helper.make_opsetid("", opset)]
     )
     try:
-        results = iter(ReferenceEvaluator(model, new_ops=repaired(opset)).run(None, given))
-        return [np.asarray(next(results)) if o else np.zeros(0) for o in outputs]
+        found = ReferenceEvaluator(model, new_ops=repaired(opset)).run(None, given)
     except Exception as error:  # the reference ops raise whatever numpy raises
         raise ValueError(f"{type(error).__name__}: {error}") from None
+    if any(r is None or isinstance(r, list) for r in found):
+        raise ValueError(f"{node.op} gives a sequence or nothing, not a tensor")
+    results = iter(found)
+    return [np.asarray(next(results)) if o else np.zeros(0) for o in outputs]

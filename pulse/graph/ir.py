@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import defs, helper, numpy_helper
+
+UNKNOWN = ("...",)
 
 
 @dataclass
@@ -46,10 +48,21 @@ class Node:
         for key, value in self.attrs.items():
             if isinstance(value, np.ndarray):
                 value = numpy_helper.from_array(value)
+            kind = None
             if isinstance(value, (list, tuple)) and not len(value):
-                continue
-            proto.attribute.append(helper.make_attribute(key, value))
+                kind = _declared_type(self.op, self.domain, key)
+                if kind is None:
+                    continue
+            proto.attribute.append(helper.make_attribute(key, value, attr_type=kind))
         return proto
+
+
+def _declared_type(op: str, domain: str, attribute: str) -> int | None:
+    """The type that an operator's newest schema gives an attribute: an empty list does not tell its own."""
+    schema: Any = defs.get_schema(op, domain=domain) if defs.has(op, domain) else None
+    if schema is None or attribute not in schema.attributes:
+        return None
+    return int(schema.attributes[attribute].type)
 
 
 def _attribute(proto: onnx.AttributeProto) -> Any:
@@ -65,14 +78,18 @@ def _attribute(proto: onnx.AttributeProto) -> Any:
 
 @dataclass
 class Port:
-    """An input or output of a graph: name, ONNX element type, dims (a number, or the text of a symbolic one)."""
+    """An input or output of a graph: name, ONNX element type, dims (a number, the text of a symbolic one, or "?").
+
+    `UNKNOWN` stands for dims of which not even the number is known.
+    """
 
     name: str
     dtype: int
     dims: tuple[int | str, ...]
 
     def to_proto(self) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(self.name, self.dtype, list(self.dims))
+        dims = None if self.dims == UNKNOWN else [None if d == "?" else d for d in self.dims]
+        return helper.make_tensor_value_info(self.name, self.dtype, dims)
 
 
 @dataclass

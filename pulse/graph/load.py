@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import checker, defs, external_data_helper, inliner, version_converter
 
 from pulse.errors import PulseError
-from pulse.graph.ir import Graph, Node, Port
+from pulse.graph.ir import UNKNOWN, Graph, Node, Port
+from pulse.graph.mend import mend_converted, mend_source
 
 Source = str | os.PathLike | bytes | onnx.ModelProto
 
@@ -81,12 +82,16 @@ def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
         model = _guard(lambda: inliner.inline_local_functions(model), label)
         del model.functions[:]
     _check_ops(model.graph, opset, label)
+    for output in model.graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.shape.SetInParent()  # runtimes do without, the checker does not
     _guard(lambda: checker.check_model(model), label)
     del model.graph.value_info[:]
     for output in model.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
     if opset < ONE_OPSET:
+        mend_source(model, opset)
         try:
             model = version_converter.convert_version(model, ONE_OPSET)
         except Exception as error:  # the converter raises RuntimeError and its own ConvertError
@@ -97,6 +102,7 @@ def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
                 found=_first_line(error),
                 remedy="export the model again at opset 17 or later",
             ) from None
+        mend_converted(model, opset)
         del model.graph.value_info[:]
     return model
 
@@ -116,7 +122,7 @@ def to_graph(model: onnx.ModelProto, label: str) -> Graph:
     for value in proto.input:
         if value.name not in graph.constants:
             graph.inputs.append(_port(value, label))
-    graph.outputs = [Port(o.name, o.type.tensor_type.elem_type, ()) for o in proto.output]
+    graph.outputs = [Port(o.name, o.type.tensor_type.elem_type, UNKNOWN) for o in proto.output]
     return graph
 
 
@@ -128,7 +134,7 @@ def _port(value: onnx.ValueInfoProto, label: str) -> Port:
     for d in tensor.shape.dim:
         known = d.HasField("dim_value") and d.dim_value > 0  # 0 and -1 are how some exporters say "unknown"
         dims.append(d.dim_value if known else (d.dim_param or "?"))
-    return Port(value.name, tensor.elem_type, tuple(dims) if tensor.HasField("shape") else ("...",))
+    return Port(value.name, tensor.elem_type, tuple(dims) if tensor.HasField("shape") else UNKNOWN)
 
 
 def _check_opset(model: onnx.ModelProto, label: str) -> int:

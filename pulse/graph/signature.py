@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
-from pulse.graph.ir import Graph, Port
+from pulse.graph.ir import UNKNOWN, Graph, Port
 
 _BATCH = re.compile(r"^(b|n|bs|nb|batch.*|.*_?batch(_?size)?)$", re.IGNORECASE)
 _ELEMENT = re.compile(r"^(f16|f32|f64|i8|i16|i32|i64|u8|bool|float|double|int64|int32)$", re.IGNORECASE)
@@ -67,7 +67,7 @@ def _parse(name: str, text: str, port: Port) -> tuple[int | str, ...]:
                 remedy=f"for example --input {name}={','.join(str(d) for d in port.dims)}",
             )
     declared = port.dims
-    if declared != ("...",) and len(declared) != len(dims):
+    if declared != UNKNOWN and len(declared) != len(dims):
         raise PulseError(
             "contradicting-shape",
             node=name,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import onnx
-from onnx import helper, numpy_helper
 
 from pulse import manifest as mf
+from pulse.graph.export import to_model
 from pulse.graph.expr import Expr
-from pulse.graph.ir import Node
+from pulse.graph.ir import Graph, Node, Port
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter, State
@@ -163,27 +163,14 @@ def _output_port(name: str, fact: Stream, pulse: int | str) -> mf.Port:
 
 
 def _model(emit: Emitter, manifest: mf.Manifest, opset: int, origin: Identity) -> onnx.ModelProto:
-    info = helper.make_tensor_value_info
-    inputs = [info(p.name, p.dtype, list(p.shape)) for p in manifest.inputs]
-    inputs += [info(s.input, s.dtype, list(s.shape)) for s in manifest.states]
-    outputs = [info(p.name, p.dtype, list(p.shape)) for p in manifest.outputs]
-    outputs += [info(s.output, s.dtype, list(s.shape)) for s in manifest.states]
+    states = manifest.states
+    inputs = [Port(p.name, p.dtype, p.shape) for p in manifest.inputs]
+    inputs += [Port(s.input, s.dtype, s.shape) for s in states]
     if manifest.length:
-        inputs.append(info(manifest.length, onnx.TensorProto.INT64, []))
-    initializers = [numpy_helper.from_array(a, n) for n, a in emit.constants.items()]
-    seen: set[str] = set()
-    protos = []
-    for node in emit.nodes:
-        while node.name in seen:
-            node.name += "_"
-        seen.add(node.name)
-        protos.append(node.to_proto())
-    graph = helper.make_graph(protos, origin.name.removesuffix(".onnx") + ".pulsed", inputs, outputs, initializers)
-    used = sorted({n.op for n in emit.nodes if n.domain == DOMAIN})
-    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(DOMAIN, 1)] if used else [])
-    model = helper.make_model(
-        graph, opset_imports=imports, functions=[build(n, opset) for n in used], producer_name="pulse"
-    )
-    model.ir_version = 8 if opset <= 18 else 10
-    helper.set_model_props(model, {mf.KEY: manifest.dumps()})
-    return model
+        inputs.append(Port(manifest.length, onnx.TensorProto.INT64, ()))
+    outputs = [Port(p.name, p.dtype, p.shape) for p in manifest.outputs]
+    outputs += [Port(s.output, s.dtype, s.shape) for s in states]
+    name = origin.name.removesuffix(".onnx") + ".pulsed"
+    functions = [build(op, opset) for op in sorted({n.op for n in emit.nodes if n.domain == DOMAIN})]
+    graph = Graph(name, opset, inputs, outputs, emit.nodes, emit.constants)
+    return to_model(graph, functions, {mf.KEY: manifest.dumps()})
