@@ -36,29 +36,35 @@ View view(float* data, std::initializer_list<size_t> shape, nb::handle owner) {
     return View(data, shape.size(), shape.begin(), owner);
 }
 
-// A Runner with the Python arrays it is bound to. Ports in order: inputs, then outputs.
+// A Runner with the Python arrays it is bound to. Ports in order: inputs, then outputs; each has a name and a shape.
 class Bound {
 public:
-    Bound(std::shared_ptr<const pulse::Program> program, std::shared_ptr<pulse::State> state, bool huge, nb::list inputs,
-          nb::list outputs)
-        : runner_(std::move(program), std::move(state), huge), inputs_(inputs), outputs_(outputs) {
+    Bound(std::shared_ptr<const pulse::Program> program, std::shared_ptr<pulse::State> state, bool huge, nb::list names,
+          std::vector<std::vector<int64_t>> shapes, size_t inputs)
+        : runner_(std::move(program), std::move(state), huge), names_(names), shapes_(std::move(shapes)), inputs_(inputs) {
         const auto& ports = runner_.program().plan().ports;
-        require(ports.size() == nb::len(inputs) + nb::len(outputs), "one name per port");
+        require(ports.size() == nb::len(names) && ports.size() == shapes_.size() && inputs <= ports.size(), "one name and shape per port");
+        for (size_t i = 0; i < ports.size(); i++) {
+            int64_t size = 1;
+            for (int64_t d : shapes_[i]) size *= d;
+            require(size == ports[i], "a shape that does not fit its port");
+        }
         held_.resize(ports.size());
     }
 
-    void bind(size_t port, nb::handle array) {
-        require(port < held_.size(), "no such port");
-        const Lock lock(busy_);
-        if (port < nb::len(inputs_))
-            hold(port, array, const_cast<float*>(checked<Given, const float*>(port, array)));
-        else
-            hold(port, array, checked<Taken, float*>(port, array));
+    // One pulse on these arrays if they are the ones bound, false if they must be checked first.
+    bool step(nb::dict inputs, nb::dict outputs, int64_t length) {
+        if (!same(inputs, 0, inputs_) || !same(outputs, inputs_, held_.size())) return false;
+        run(length);
+        return true;
     }
 
-    // One pulse on these arrays if they are the ones bound, false if something must be bound first.
-    bool step(nb::dict inputs, nb::dict outputs, int64_t length) {
-        if (!same(inputs, inputs_, 0) || !same(outputs, outputs_, nb::len(inputs_))) return false;
+    // One pulse on arrays that may be new; false, and nothing done, if one is missing or does not fit.
+    bool run_on(nb::dict inputs, nb::dict outputs, int64_t length) {
+        {
+            const Lock lock(busy_);
+            if (!bind(inputs, 0, inputs_) || !bind(outputs, inputs_, held_.size())) return false;
+        }
         run(length);
         return true;
     }
@@ -92,30 +98,46 @@ private:
         std::atomic_flag& flag_;
     };
 
-    template <class Array, class Pointer>
-    Pointer checked(size_t port, nb::handle array) const {
-        const Array a = nb::cast<Array>(array, false);
-        require(static_cast<int64_t>(a.size()) == runner_.program().plan().ports[port], "an array of the wrong size");
-        return a.data();
+    PyObject* find(const nb::dict& arrays, size_t port) const {
+        return PyDict_GetItem(arrays.ptr(), PyList_GET_ITEM(names_.ptr(), static_cast<Py_ssize_t>(port)));
     }
 
-    void hold(size_t port, nb::handle array, float* data) {
-        held_[port] = nb::borrow(array);
-        runner_.bind(static_cast<int64_t>(port), data);
-    }
-
-    bool same(const nb::dict& arrays, const nb::list& names, size_t first) const {
-        const size_t count = nb::len(names);
-        if (nb::len(arrays) != count) return false;
-        for (size_t i = 0; i < count; i++) {
-            PyObject* found = PyDict_GetItem(arrays.ptr(), PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(i)));
-            if (!found || found != held_[first + i].ptr()) return false;
+    bool same(const nb::dict& arrays, size_t first, size_t last) const {
+        if (nb::len(arrays) != last - first) return false;
+        for (size_t port = first; port < last; port++) {
+            PyObject* found = find(arrays, port);
+            if (!found || found != held_[port].ptr()) return false;
         }
         return true;
     }
 
+    bool bind(const nb::dict& arrays, size_t first, size_t last) {
+        if (nb::len(arrays) != last - first) return false;
+        for (size_t port = first; port < last; port++) {
+            const nb::handle found = find(arrays, port);
+            if (!found || !(port < inputs_ ? hold<Given>(port, found) : hold<Taken>(port, found))) return false;
+        }
+        return true;
+    }
+
+    template <class Array>
+    bool hold(size_t port, nb::handle array) {
+        if (array.ptr() == held_[port].ptr()) return true;
+        Array a;
+        if (!nb::try_cast<Array>(array, a, false)) return false;
+        const std::vector<int64_t>& shape = shapes_[port];
+        if (a.ndim() != shape.size()) return false;
+        for (size_t i = 0; i < shape.size(); i++)
+            if (static_cast<int64_t>(a.shape(i)) != shape[i]) return false;
+        held_[port] = nb::borrow(array);
+        runner_.bind(static_cast<int64_t>(port), const_cast<float*>(a.data()));
+        return true;
+    }
+
     pulse::Runner runner_;
-    nb::list inputs_, outputs_;
+    nb::list names_;
+    std::vector<std::vector<int64_t>> shapes_;
+    size_t inputs_;
     std::vector<nb::object> held_;
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
@@ -226,10 +248,11 @@ void bind_programs(nb::module_& m) {
         }, nb::arg("isa"), nb::arg("code"), nb::arg("tables"), nb::arg("arena"), nb::arg("ports"), nb::arg("advances"),
            nb::arg("scalars"), nb::arg("scalar_steps"), nb::arg("kept"), nb::arg("length"), nb::arg("shared"), nb::arg("own"));
     nb::class_<Bound>(m, "Runner", "A program with a state and arrays for its inputs and outputs.")
-        .def(nb::init<std::shared_ptr<const pulse::Program>, std::shared_ptr<pulse::State>, bool, nb::list, nb::list>(),
-             nb::arg("program"), nb::arg("state"), nb::arg("huge"), nb::arg("inputs"), nb::arg("outputs"))
-        .def("bind", &Bound::bind, nb::arg("port"), nb::arg("array"))
+        .def(nb::init<std::shared_ptr<const pulse::Program>, std::shared_ptr<pulse::State>, bool, nb::list,
+                      std::vector<std::vector<int64_t>>, size_t>(),
+             nb::arg("program"), nb::arg("state"), nb::arg("huge"), nb::arg("names"), nb::arg("shapes"), nb::arg("inputs"))
         .def("step", &Bound::step, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
+        .def("run_on", &Bound::run_on, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
         .def("run", &Bound::run, nb::arg("length"))
         .def("profile", &Bound::profile, nb::arg("length"), "Runs one pulse; nanoseconds of each step.");
 }

@@ -34,12 +34,13 @@ State::State(int64_t floats, std::vector<Window> windows, int64_t scalars) : blo
     for (const Window& window : windows) slides_.push_back({window, Floats(), 0, 0});
 }
 
-// Slack of many pulses makes moving back rare; it is bounded so that what slides stays in the second cache level.
+// Slack of many pulses makes moving back rare; it is bounded so that what slides stays in the second cache level, unless
+// moving would then be more work than the pulse's own frames.
 void State::reserve(int64_t window, int64_t advance) {
     constexpr int64_t FITS = 32 * 1024, PULSES = 32;
     Slide& s = slides_[window];
-    const int64_t fits = FITS / std::max<int64_t>(s.shape.frame, 1);
-    const int64_t slack = std::clamp<int64_t>(fits - s.shape.history, 2 * advance, PULSES * advance);
+    const int64_t fits = FITS / std::max<int64_t>(s.shape.frame, 1), least = 2 * std::max(advance, s.shape.history);
+    const int64_t slack = std::max(std::min(fits - s.shape.history, PULSES * advance), least);
     if (s.capacity >= s.shape.history + slack) return;
     Floats larger((s.shape.history + slack) * s.shape.frame, true);
     if (s.data.size()) std::memcpy(larger.data(), history(window), s.shape.history * s.shape.frame * sizeof(float));

@@ -28,10 +28,10 @@ PULSE_INLINE void channels(const depthwise_args& s, const float* x, float* y, co
         sum[v] = bias ? load<W>(bias + c + v * W) : X{};
         if (add) sum[v] += load<W>(add + c + v * W);
     }
-    for (int64_t i = 0; i < s.kt; i++)
-        for (int64_t j = low; j < high; j++) {
-            const float* at_x = x + i * s.xk + j * s.dilation * s.xf + c;
-            const float* at_w = w + (i * s.kf + j) * s.channels + c;
+    const int64_t next = s.dilation * s.xf, xk = s.xk - (high - low) * next, wk = (s.kf - high + low) * s.channels;
+    const float *at_x = x + low * next + c, *at_w = w + low * s.channels + c;
+    for (int64_t i = s.kt; i > 0; i--, at_x += xk, at_w += wk)
+        for (int64_t j = low; j < high; j++, at_x += next, at_w += s.channels) {
             PULSE_UNROLL for (int v = 0; v < NV; v++) sum[v] += load<W>(at_x + v * W) * load<W>(at_w + v * W);
         }
     PULSE_UNROLL for (int v = 0; v < NV; v++) finish<W>(y + c + v * W, 1, sum[v], s, slope ? slope + c + v * W : nullptr, true);
@@ -97,6 +97,20 @@ PULSE_INLINE typename Vec<W>::T pick_bands(const float* p, int64_t step) {
     return v;
 }
 
+template <int W>
+PULSE_INLINE void store_alternating(float* y, typename Vec<W>::T a, typename Vec<W>::T b) {
+    if constexpr (W == 16) {
+        store<W>(y, __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+        store<W>(y + W, __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+    } else if constexpr (W == 8) {
+        store<W>(y, __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+        store<W>(y + W, __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+    } else {
+        store<W>(y, __builtin_shufflevector(a, b, 0, 4, 1, 5));
+        store<W>(y + W, __builtin_shufflevector(a, b, 2, 6, 3, 7));
+    }
+}
+
 struct Row {
     const float *x, *add, *w, *slope;
     float bias;
@@ -104,16 +118,17 @@ struct Row {
     float* y;
 };
 
-// KF: the number of bands a filter spans, or 0 for any.
-template <int W, bool EDGE, int STEP, int KF>
+// KF: the number of bands a filter spans, or 0 for any. UP: filters per channel.
+template <int W, bool EDGE, int STEP, int KF, int UP>
 PULSE_INLINE void block(const depthwise_args& s, const Row& r, int64_t f) {
     typedef typename Vec<W>::T X;
     typedef typename Vec<W>::Bits Bits;
     const int64_t step = STEP ? STEP : s.step, kf = KF ? KF : s.kf, dilation = s.dilation, kt = s.kt;
-    X sum = broadcast<W>(r.bias);
-    if (r.add && s.df == 1) sum += load<W>(r.add + f);
-    if (r.add && s.df != 1)
-        for (int l = 0; l < W; l++) sum[l] += r.add[(f + l) * s.df];
+    X sum[UP];
+    PULSE_UNROLL for (int u = 0; u < UP; u++) sum[u] = broadcast<W>(r.bias);
+    if (UP == 1 && r.add && s.df == 1) sum[0] += load<W>(r.add + f);
+    if (UP == 1 && r.add && s.df != 1)
+        for (int l = 0; l < W; l++) sum[0][l] += r.add[(f + l) * s.df];
     const float *w = r.w, *row = r.x + f * step - s.pad;
     Bits lane, first;
     if constexpr (EDGE) {
@@ -125,38 +140,45 @@ PULSE_INLINE void block(const depthwise_args& s, const Row& r, int64_t f) {
         PULSE_UNROLL for (int64_t j = 0; j < kf; j++) {
             X v = pick_bands<W, STEP>(row + j * dilation, step);
             if constexpr (EDGE) v = first + static_cast<uint32_t>(j * dilation) < fin ? v : X{};
-            sum += v * w[j];
+            PULSE_UNROLL for (int u = 0; u < UP; u++) sum[u] += v * w[u * kt * kf + j];
         }
     }
-    finish<W>(r.y + f * s.yf, s.yf, sum, s, r.slope, false);
+    if constexpr (UP == 1) {
+        finish<W>(r.y + f * s.yf, s.yf, sum[0], s, r.slope, false);
+    } else if (s.act <= static_cast<int64_t>(Act::relu)) {
+        const X least = broadcast<W>(s.act ? 0.0f : -__builtin_inff());
+        store_alternating<W>(r.y + 2 * f, at_least<W>(sum[0], least), at_least<W>(sum[1], least));
+    } else {
+        PULSE_UNROLL for (int u = 0; u < UP; u++) finish<W>(r.y + 2 * f + u, 2, sum[u], s, r.slope, false);
+    }
 }
 
 // All bands of a row; the last block may lie over the one before.
-template <int W, int STEP, int KF>
+template <int W, int STEP, int KF, int UP>
 PULSE_INLINE void bands(const depthwise_args& s, const Row& r) {
     if (s.fout < W) {
-        if constexpr (W > 4) return bands<W / 2, STEP, KF>(s, r);
-        float out[4], add[4] = {};
+        if constexpr (W > 4) return bands<W / 2, STEP, KF, UP>(s, r);
+        float out[4 * UP], add[4] = {};
         for (int64_t f = 0; r.add && f < s.fout; f++) add[f] = r.add[f * s.df];
         depthwise_args one = s;
         one.df = one.yf = 1;
-        block<4, true, STEP, KF>(one, {r.x, add, r.w, r.slope, r.bias, r.xk, out}, 0);
-        for (int64_t f = 0; f < s.fout; f++) r.y[f * s.yf] = out[f];
+        block<4, true, STEP, KF, UP>(one, {r.x, r.add ? add : nullptr, r.w, r.slope, r.bias, r.xk, out}, 0);
+        for (int64_t f = 0; f < UP * s.fout; f++) r.y[f * s.yf] = out[f];
         return;
     }
     const int64_t step = STEP ? STEP : s.step, reach = (s.kf - 1) * s.dilation + (W - 1) * step;
     for (int64_t f = 0;;) {
         const int64_t band = f * step - s.pad;
         if (band >= 0 && band + reach < s.fin)
-            block<W, false, STEP, KF>(s, r, f);
+            block<W, false, STEP, KF, UP>(s, r, f);
         else
-            block<W, true, STEP, KF>(s, r, f);
+            block<W, true, STEP, KF, UP>(s, r, f);
         if (f + W >= s.fout) break;
         f = f + 2 * W <= s.fout ? f + W : s.fout - W;
     }
 }
 
-template <int STEP, int KF>
+template <int STEP, int KF, int UP>
 static void along_bands(const depthwise_args& s, const Memory& memory) {
     const float *x = at(memory, s.x), *w = at(memory, s.w), *bias = at_or_null(memory, s.bias);
     const float *add = at_or_null(memory, s.add), *slope = at_or_null(memory, s.slope);
@@ -169,7 +191,7 @@ static void along_bands(const depthwise_args& s, const Memory& memory) {
     for (int64_t c = 0; c < s.channels; c++)
         for (int64_t t = 0; t < s.frames; t++) {
             const int64_t start = c * s.xc + t * s.xt, end = start + (s.kt - 1) * s.xk;
-            Row r{x + start, add ? add + c * s.dc + t * s.dt : nullptr, w + c * s.kt * s.kf, slope ? slope + c : nullptr,
+            Row r{x + start, add ? add + c * s.dc + t * s.dt : nullptr, w + c * UP * s.kt * s.kf, slope ? slope + c : nullptr,
                   bias ? bias[c] : 0.0f, s.xk, y + c * s.yc + t * s.yt};
             if (s.xf != 1 || start < before || end + after > whole) {
                 float* to = room + before;
@@ -177,21 +199,19 @@ static void along_bands(const depthwise_args& s, const Memory& memory) {
                     for (int64_t f = 0; f < s.fin && f < after; f++) to[f] = x[start + i * s.xk + f * s.xf];
                 r.x = room + before, r.xk = before + after;
             }
-            bands<VL, STEP, KF>(s, r);
+            bands<VL, STEP, KF, UP>(s, r);
         }
 }
 
 static void depthwise(const depthwise_args& s, const Memory& memory) {
     if (s.lanes == 0)
         along_channels(s, memory);
-    else if (s.step == 1 && s.kf == 3)
-        along_bands<1, 3>(s, memory);
-    else if (s.step == 2 && s.kf == 3)
-        along_bands<2, 3>(s, memory);
+    else if (s.up == 2)
+        s.kf == 2 && s.step == 1 ? along_bands<1, 2, 2>(s, memory) : along_bands<0, 0, 2>(s, memory);
     else if (s.step == 1)
-        along_bands<1, 0>(s, memory);
+        s.kf == 3 ? along_bands<1, 3, 1>(s, memory) : along_bands<1, 0, 1>(s, memory);
     else
-        along_bands<0, 0>(s, memory);
+        s.kf == 3 && s.step == 2 ? along_bands<2, 3, 1>(s, memory) : along_bands<0, 0, 1>(s, memory);
 }
 
 }  // namespace pulse::PULSE_NS

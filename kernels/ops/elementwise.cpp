@@ -60,32 +60,34 @@ static __attribute__((noinline)) void execute(const Instruction& i, const float*
     }
 }
 
-// rows x cols values of x, as one run in `to`.
+PULSE_INLINE void copy_run(const float* x, float* to, int64_t n) {
+    int64_t c = 0;
+    for (; c + VL <= n; c += VL) store(to + c, load(x + c));
+    if constexpr (VL > 8)
+        for (; c + 8 <= n; c += 8) store<8>(to + c, load<8>(x + c));
+    if constexpr (VL > 4)
+        for (; c + 4 <= n; c += 4) store<4>(to + c, load<4>(x + c));
+    for (; c < n; c++) to[c] = x[c];
+}
+
+// rows x cols values of x, as one run in `to`, which has room for a vector more.
 static __attribute__((noinline)) void fetch(const float* x, int64_t rs, int64_t cs, int64_t rows, int64_t cols, float* to) {
     for (int64_t r = 0; r < rows; r++, x += rs, to += cols) {
-        int64_t c = 0;
-        if (cs == 1) {
-            for (; c + VL <= cols; c += VL) store(to + c, load(x + c));
-            for (; c < cols; c++) to[c] = x[c];
-        } else if (cs == 0) {
-            const V v = broadcast(*x);
-            for (; c + VL <= cols; c += VL) store(to + c, v);
-            for (; c < cols; c++) to[c] = *x;
-        } else {
-            for (; c < cols; c++) to[c] = x[c * cs];
-        }
+        if (cs == 1)
+            copy_run(x, to, cols);
+        else if (cs == 0)
+            for (int64_t c = 0; c < cols; c += VL) store(to + c, broadcast(*x));
+        else
+            for (int64_t c = 0; c < cols; c++) to[c] = x[c * cs];
     }
 }
 
 static __attribute__((noinline)) void put(const float* from, float* y, int64_t rs, int64_t cs, int64_t rows, int64_t cols) {
     for (int64_t r = 0; r < rows; r++, y += rs, from += cols) {
-        int64_t c = 0;
-        if (cs == 1) {
-            for (; c + VL <= cols; c += VL) store(y + c, load(from + c));
-            for (; c < cols; c++) y[c] = from[c];
-        } else {
-            for (; c < cols; c++) y[c * cs] = from[c];
-        }
+        if (cs == 1)
+            copy_run(from, y, cols);
+        else
+            for (int64_t c = 0; c < cols; c++) y[c * cs] = from[c];
     }
 }
 
@@ -97,10 +99,11 @@ static void elementwise(const elementwise_args& s, const Memory& memory) {
     const Port* in = reinterpret_cast<const Port*>(s.tail());
     const Outlet* out = reinterpret_cast<const Outlet*>(in + s.inputs);
     const Instruction* code = reinterpret_cast<const Instruction*>(out + s.outputs);
-    alignas(64) float room[MOST_REGISTERS][BLOCK];
+    alignas(64) float room[MOST_REGISTERS][BLOCK + VL];
     const float* value[MOST_REGISTERS];
     float* target[MOST_REGISTERS];
-    const float* filled[MOST_REGISTERS] = {};  // what a register of one repeated value was filled from
+    const float* filled[MOST_REGISTERS] = {};  // what a register of one repeated value was filled from,
+    int64_t holds[MOST_REGISTERS] = {};        // and how far
     for (int r = 0; r < MOST_REGISTERS; r++) value[r] = room[r], target[r] = room[r];
     const int64_t wide = s.n3 < BLOCK ? s.n3 : BLOCK, high = s.n3 < BLOCK && s.n3 > 0 ? BLOCK / s.n3 : 1;
     for (int64_t i = 0; i < s.n0; i++)
@@ -114,9 +117,9 @@ static void elementwise(const elementwise_args& s, const Memory& memory) {
                         const Port& port = in[r];
                         const float* x = at(memory, port.ref) + i * port.s[0] + j * port.s[1] + row * port.s[2] + col * port.s[3];
                         if (port.s[2] == 0 && port.s[3] == 0) {
-                            if (filled[r] == x) continue;
-                            filled[r] = x;
-                            for (int64_t k = 0; k < BLOCK; k += VL) store(room[r] + k, broadcast(*x));
+                            if (filled[r] == x && holds[r] >= n) continue;
+                            filled[r] = x, holds[r] = n;
+                            for (int64_t k = 0; k < n; k += VL) store(room[r] + k, broadcast(*x));
                         } else if (whole && one_run(port.s, rows, cols)) {
                             value[r] = x;
                         } else {

@@ -37,11 +37,12 @@ inline float real(int64_t bits) {
     F(accumulate) F(n0) F(a0) F(b0) F(c0) F(v0) F(n1) F(a1) F(b1) F(c1) F(v1) F(n2) F(a2) F(b2) F(c2) F(v2)
 
 // One filter per channel: y[c,t,f] = act(bias[c] + add[c,t,f] + sum over kt, kf of w * x[c, t + kt, f * step + kf * dilation - pad]).
-// Strides x*, y*, d* (of add) per channel, frame and band; xk per kt. lanes 0: channels are contiguous, w is [kt][kf][c];
-// lanes 1: along bands, w is [c][kt][kf]. Bands outside [0, fin) read as zero.
+// Strides x*, y*, d* (of add) per channel, frame and band; xk per kt. Bands outside [0, fin) read as zero. lanes 0: channels are
+// contiguous, w is [kt][kf][c]. lanes 1: along bands, w is [c][up][kt][kf]; with up = 2 there are two filters per channel, whose
+// results are bands 2 f and 2 f + 1 of a contiguous y.
 #define PULSE_FIELDS_depthwise(F)                                                                                        \
     F(x) F(y) F(w) F(bias) F(add) F(slope) F(act) F(alpha) F(lanes) F(channels) F(xc) F(yc) F(dc) F(frames) F(xt) F(yt)   \
-    F(dt) F(fin) F(fout) F(xf) F(yf) F(df) F(kt) F(xk) F(kf) F(step) F(dilation) F(pad)
+    F(dt) F(fin) F(fout) F(xf) F(yf) F(df) F(kt) F(xk) F(kf) F(step) F(dilation) F(pad) F(up)
 
 // Recurrence of a GRU after the product with W, whose rows are blocks of VL units: z, r, n per block (and all biases but
 // rb, that of R's n rows). before: linear_before_reset. w: R packed in panels of the same blocks. scratch: 3 * padded units.

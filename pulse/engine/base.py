@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,14 @@ class Holder(Protocol):
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All outputs by name for all inputs by name, states left out."""
+        ...
+
+    def try_pulse(self, inputs: dict[str, np.ndarray], width: int) -> dict[str, np.ndarray] | None:
+        """As `run` for a pulse of `width` source frames; None, and nothing done, where the arrays do not fit."""
+        ...
+
+    def bind(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> tuple[Any, int]:
+        """Checks the arrays of one pulse. Something whose `step(inputs, outputs, length)` runs it, and its width."""
         ...
 
     def reset(self) -> None:

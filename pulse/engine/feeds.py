@@ -49,6 +49,10 @@ class Feeds:
             else:
                 self._latest[name] = array
 
+    def waits(self) -> bool:
+        """Whether frames wait, of however many inputs."""
+        return any(self._waiting.values())
+
     def frames(self) -> int:
         """Source frames that wait."""
         name, blocks = next(iter(self._waiting.items()))

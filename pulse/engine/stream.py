@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pulse.engine.arrays import check_pulse, pulse_width
 from pulse.engine.base import Holder, make_engine
 from pulse.engine.feeds import Feeds
 from pulse.errors import PulseError
@@ -44,6 +45,7 @@ class Stream:
         self.model = model
         self._info = model.info
         self._engine = make_engine(engine, model)
+        self._holder = self._engine if isinstance(self._engine, Holder) else None
         self._filler = filler
         self.reset()
 
@@ -54,9 +56,11 @@ class Stream:
 
     def reset(self) -> None:
         """Back to the start, also after flush."""
+        self._bound: Any = None  # what runs `step` on the arrays it had last
+        self._stepped = self._stride = 0  # pulses of `_stride` frames run so and not yet counted
         self._states: dict[str, np.ndarray] = {}  # where the engine does not hold them
-        if isinstance(self._engine, Holder):
-            self._engine.reset()
+        if self._holder is not None:
+            self._holder.reset()
         else:
             self._states = {s.input: np.zeros(s.shape, np_type(s.dtype)) for s in self._info.states}
         self._feeds = Feeds(self._info.inputs)
@@ -73,6 +77,10 @@ class Stream:
             raw: return the pulses as they are, frames before the signal included.
         """
         self._check_open()
+        quick = self._whole_pulse(data, raw)
+        if quick is not None:
+            return quick
+        self._bound = None
         self._feeds.add(data)
         if raw and self._feeds.frames() % self._width():
             raise PulseError(
@@ -87,9 +95,51 @@ class Stream:
             parts.append(self._run(self._feeds.take(width), width, 0, raw))
         return self._joined(parts)
 
+    def step(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
+        """One pulse into the caller's arrays, raw: frames before the signal are included.
+
+        With the native engine nothing is allocated once these very arrays have been used before.
+
+        Args:
+            inputs: an array per input, one pulse long; outputs: an array per output of the pulse's shape, written to.
+        """
+        if self._bound is not None and self._bound.step(inputs, outputs, 0):
+            self._stepped += 1
+            return
+        self._check_open()
+        if self._feeds.frames():
+            raise PulseError(
+                "frames-mismatch",
+                node="step",
+                required="no frames that wait for a whole pulse",
+                found=f"{self._feeds.frames()} frames",
+                remedy="use either `push` or `step`, or push whole pulses",
+            )
+        if self._holder is not None:
+            runner, width = self._holder.bind(inputs, outputs)
+            runner.run_on(inputs, outputs, 0)
+            self._bound, self._stride, self._stepped = runner, width, 1
+            return
+        width = pulse_width(inputs, self._info)
+        check_pulse(inputs, self._info.inputs, width)
+        check_pulse(outputs, self._info.outputs, width, written=True)
+        self._feeds.add(inputs)
+        results = self._run(self._feeds.take(width), width, 0, True)
+        for name, array in results.items():
+            outputs[name][...] = array
+
+    def _settle(self) -> None:
+        """Counts the pulses that `step` ran."""
+        if self._stepped:
+            frames, self._stepped = self._stepped * self._stride, 0
+            self._consumed += frames
+            for port in self._info.outputs:
+                self._emitted[port.name] += port.frames(frames)
+
     def flush(self) -> dict[str, np.ndarray]:
         """The signal has ended: the frames that remain. Only `reset` and `restore` are possible afterwards."""
         self._check_open()
+        self._bound = None
         total = self._consumed + self._feeds.frames()
         multiple = self._info.length_multiple
         if total % multiple:
@@ -117,7 +167,8 @@ class Stream:
 
     def snapshot(self) -> Snapshot:
         """A copy of everything the stream keeps."""
-        held = self._engine.export() if isinstance(self._engine, Holder) else self._states
+        self._settle()
+        held = self._states if self._holder is None else self._holder.export()
         states = {k: v.copy() for k, v in held.items()}
         return Snapshot(states, self._feeds.snapshot(), self._consumed, dict(self._emitted), self._ended)
 
@@ -133,8 +184,9 @@ class Stream:
                 found="one with other states",
                 remedy="restore only what snapshot of this model returned",
             )
-        if isinstance(self._engine, Holder):
-            self._engine.load(snapshot.states)
+        self._bound, self._stepped = None, 0
+        if self._holder is not None:
+            self._holder.load(snapshot.states)
         else:
             self._states = {k: v.copy() for k, v in snapshot.states.items()}
         self._feeds.restore(snapshot.feeds)
@@ -149,12 +201,16 @@ class Stream:
         waiting = self._feeds.frames()
         if self._info.pulse != "dynamic":
             return self._width() if waiting >= self._width() else 0
+        return self._fitting(waiting)
+
+    def _fitting(self, frames: int) -> int:
+        """The widest pulse of a dynamic model within so many frames."""
         step = self._info.granularity
-        return min(waiting, self._most()) // step * step
+        return min(frames, self._most()) // step * step
 
     def _most(self) -> int:
         """Source frames that a dynamic model takes at once."""
-        most = self._engine.most if isinstance(self._engine, Holder) else MOST
+        most = MOST if self._holder is None else self._holder.most
         return max(most, self._info.granularity)
 
     def _flush_width(self, total: int) -> int:
@@ -166,8 +222,8 @@ class Stream:
             for p in self._info.outputs
         )
         width = -(-min(max(wanted, 1), self._most()) // step) * step
-        if isinstance(self._engine, Holder):  # a wider pulse costs less than making a program for the tail alone
-            width = min((w for w in self._engine.widths if w >= width), default=width)
+        if self._holder is not None:  # a wider pulse costs less than making a program for the tail alone
+            width = min((w for w in self._holder.widths if w >= width), default=width)
         return width
 
     def _known(self, port: Port) -> int:
@@ -185,6 +241,27 @@ class Stream:
         results = self._engine.run(feeds)
         if self._states:
             self._states = {s.input: results[s.output] for s in self._info.states}
+        return self._counted(results, width, raw)
+
+    def _whole_pulse(self, data: Arrays, raw: bool) -> dict[str, np.ndarray] | None:
+        """The outputs if `data` is exactly one pulse which the engine can take as it is: the short way through push."""
+        if self._holder is None or self._feeds.waits():
+            return None
+        ports = self._info.inputs
+        arrays = data if isinstance(data, dict) else {ports[0].name: data} if len(ports) == 1 else {}
+        array, axis = arrays.get(ports[0].name), ports[0].axis
+        if not isinstance(array, np.ndarray) or axis is None or array.ndim <= axis:
+            return None
+        width, rest = divmod(array.shape[axis] * ports[0].rate.denominator, ports[0].rate.numerator)
+        whole = self._fitting(width) if self._info.pulse == "dynamic" else self._width()
+        if rest or not width or width != whole:
+            return None
+        self._settle()
+        results = self._holder.try_pulse(arrays, width)
+        return None if results is None else self._counted(results, width, raw)
+
+    def _counted(self, results: Mapping[str, np.ndarray], width: int, raw: bool) -> dict[str, np.ndarray]:
+        """The outputs of a pulse, without frames before the signal unless they are wanted raw."""
         self._consumed += width
         out = {}
         for port in self._info.outputs:
@@ -209,6 +286,7 @@ class Stream:
         return out
 
     def _check_open(self) -> None:
+        self._settle()
         if self._ended:
             raise PulseError(
                 "use-after-flush",

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pulse.engine.arrays import check_pulse, pulse_shape, pulse_width
 from pulse.engine.isa import native
 from pulse.engine.native.compile import NativeModel
 from pulse.engine.native.lower.program import Layout
 from pulse.engine.native.memory import View
 
 MOST = 16  # granules in one pulse: wider ones gain nothing
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What one width needs: the native runner, and the shapes of outputs by name."""
+
+    runner: Any
+    outputs: dict[str, tuple[int, ...]]
 
 
 class NativeEngine:
@@ -27,16 +37,16 @@ class NativeEngine:
         width = info.granularity if info.pulse == "dynamic" else int(info.pulse)
         self._layout: Layout = model.at(width).layout
         self._state = model.new_state(self._layout)
-        self._runners: dict[int, Any] = {}
+        self._benches: dict[int, Bench] = {}
         self.most = MOST * info.granularity
         self._fed = next(p for p in info.inputs if p.axis is not None)
-        self._runner(width)
+        self._bench(width)
         self.reset()
 
     @property
     def widths(self) -> list[int]:
         """Source frames of the pulses that are ready to run."""
-        return sorted(self._runners)
+        return sorted(self._benches)
 
     # -- state -----------------------------------------------------------------------------------------------------
     def reset(self) -> None:
@@ -80,26 +90,46 @@ class NativeEngine:
 
     # -- running ---------------------------------------------------------------------------------------------------
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Outputs by name, new arrays, for the inputs of one pulse of any legal width."""
-        frames = feeds[self._fed.name].shape[self._fed.axis or 0]
-        width = frames * self._fed.rate.denominator // self._fed.rate.numerator
-        runner = self._runner(width)
-        for number, port in enumerate(self._info.inputs):
-            runner.bind(number, feeds[port.name])
-        results = {}
-        for number, port in enumerate(self._info.outputs, len(self._info.inputs)):
-            shape = tuple(port.frames(width) if i == port.axis else int(d) for i, d in enumerate(port.shape))
-            results[port.name] = np.empty(shape, np.float32)
-            runner.bind(number, results[port.name])
-        length = self._info.length
-        runner.run(int(feeds[length]) if length else 0)
-        return results
+        """Outputs by name, new arrays, for the inputs of one pulse of any legal width, and the length if it has one."""
+        length = int(feeds[self._info.length]) if self._info.length else 0
+        inputs = {p.name: feeds[p.name] for p in self._info.inputs}
+        frames = inputs[self._fed.name].shape[self._fed.axis or 0]
+        return self.pulse(inputs, frames * self._fed.rate.denominator // self._fed.rate.numerator, length)
 
-    def _runner(self, width: int) -> Any:
-        found = self._runners.get(width)
+    def pulse(self, inputs: dict[str, np.ndarray], width: int, length: int = 0) -> dict[str, np.ndarray]:
+        """As `run`, for inputs of `width` source frames. Raises PulseError for arrays that do not fit."""
+        outputs = self.try_pulse(inputs, width, length)
+        if outputs is None:
+            check_pulse(inputs, self._info.inputs, width)
+            raise AssertionError("arrays that native code refuses and this check does not")
+        return outputs
+
+    def try_pulse(self, inputs: dict[str, np.ndarray], width: int, length: int = 0) -> dict[str, np.ndarray] | None:
+        """The same; None, and nothing done, for arrays that do not fit."""
+        bench = self._bench(width)
+        outputs = {name: np.empty(shape, np.float32) for name, shape in bench.outputs.items()}
+        return outputs if bench.runner.run_on(inputs, outputs, length) else None
+
+    def bind(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> tuple[Any, int]:
+        """Checks arrays for `step`; the native runner of their width and that width. Raises PulseError."""
+        width = pulse_width(inputs, self._info)
+        check_pulse(inputs, self._info.inputs, width)
+        check_pulse(outputs, self._info.outputs, width, written=True)
+        return self._bench(width).runner, width
+
+    def _bench(self, width: int) -> Bench:
+        found = self._benches.get(width)
         if found is None:
             made = self._model.at(width)
-            names = [p.name for p in self._info.inputs], [p.name for p in self._info.outputs]
-            found = native().Runner(made.program, self._state, self._model.huge, *names)
-            self._runners[width] = found
+            ports = [*self._info.inputs, *self._info.outputs]
+            runner = native().Runner(
+                made.program,
+                self._state,
+                self._model.huge,
+                [p.name for p in ports],
+                [pulse_shape(p, width) for p in ports],
+                len(self._info.inputs),
+            )
+            found = Bench(runner, {p.name: pulse_shape(p, width) for p in self._info.outputs})
+            self._benches[width] = found
         return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pulse.engine.pick import DOT_ROWS, LANES, PER_CYCLE, Kernel, cycles, kernels
 
-READ = 8  # floats of weights per cycle from the second cache level
+READ = 5  # floats of weights per cycle from the second cache level, beside the sums
 FIRST_LEVEL = 24 << 10  # bytes of a panel that stay in the first cache level beside all else
 SCATTER = 2.0  # cycles per value of C that a tile must store one by one
 
@@ -33,7 +33,8 @@ class Shape:
             return self.columns_contiguous
         if kernel.family == "dot":
             return self.rows_contiguous and self.m <= DOT_ROWS
-        return True
+        # Low panels are as fast from the second cache level, but not from the third.
+        return kernel.mr >= min(3 * LANES[kernel.isa], self.m // 16 * 16)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def choose_panel(shape: Shape, isa: str) -> int:
 def choose(shape: Shape, panel: int, isa: str) -> Choice:
     """The kernel for weights packed to this height."""
     fitting = [(i, k) for i, k in enumerate(kernels(isa)) if k.panel == panel and shape.takes(k)]
-    index, kernel = min(fitting, key=lambda item: (cost(shape, item[1]), -item[1].nr))
+    index, kernel = min(fitting, key=lambda item: (cost(shape, item[1]), shape.n % item[1].nr != 0, -item[1].nr))
     return Choice(kernel, index, "rule")
 
 

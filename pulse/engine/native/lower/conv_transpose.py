@@ -61,15 +61,33 @@ def conv_transpose(ctx: Context, node: Node) -> None:
     single = attrs["group"] == weight.shape[0] and weight.shape[1] == 1
     if not single:
         x = padded(ctx, x, [_reach(p, x.shape[2 + i]) for i, p in enumerate(sizes)])
+    if single and len(x.shape) == 4:
+        both = _both(sizes[1])
+        if both is not None and y.strides[3] == 1 and not x.strides[1] == y.strides[1] == 1:
+            for phase in sizes[0]:
+                part = y.slice(2, phase.start, phase.count, attrs["strides"][0])
+                _one_filter(ctx, node, x, part, [(phase, both[0])], [(phase, both[1])])
+            return
     for parts in every(*sizes):
         part = y
         for i, phase in enumerate(parts):
             part = part.slice(2 + i, phase.start, phase.count, attrs["strides"][i])
-        taps = [list(p.taps) for p in parts]
         if single:
-            _one_filter(ctx, node, x, part, parts)
+            _one_filter(ctx, node, x, part, [parts])
         else:
-            _dense(ctx, node, x, part, parts, _pick(weight, taps))
+            _dense(ctx, node, x, part, parts, _pick(weight, [list(p.taps) for p in parts]))
+
+
+def _both(found: Sequence[Phase]) -> tuple[Phase, Phase] | None:
+    """The two phases of a stride of 2 over the same stretch of input, where they have as many outputs."""
+    if len(found) != 2 or found[0].count != found[1].count or not all(p.taps for p in found):
+        return None
+    first, last = min(p.first for p in found), max(p.first + len(p.taps) for p in found)
+    wide = [
+        Phase(p.start, (*[-1] * (p.first - first), *p.taps, *[-1] * (last - p.first - len(p.taps))), first, p.count)
+        for p in found
+    ]
+    return wide[0], wide[1]
 
 
 def _pick(weight: np.ndarray, taps: Sequence[Sequence[int]]) -> np.ndarray:
@@ -105,20 +123,19 @@ def _dense(ctx: Context, node: Node, x: View, y: View, parts: Sequence[Phase], w
     )  # fmt: skip
 
 
-def _one_filter(ctx: Context, node: Node, x: View, y: View, parts: Sequence[Phase]) -> None:
-    """A convolution with one filter per channel, of this phase's taps; an axis of frames is taken as the bands."""
-    attrs = node.attrs
-    taps = [list(p.taps) or [-1] for p in parts]
-    weight = _pick(attrs["weight"], taps)[:, 0]
+def _one_filter(ctx: Context, node: Node, x: View, y: View, *filters: Sequence[Sequence[Phase]]) -> None:
+    """A convolution with one filter per channel, or with two that make neighbouring bands."""
+    parts = filters[0][0]
+    weights = [_pick(node.attrs["weight"], [list(p.taps) or [-1] for p in f[0]])[:, 0] for f in filters]
     pads = [(-p.first, 0) for p in parts]
-    if len(parts) == 1:
-        x, y, weight = x.insert(2), y.insert(2), weight[:, None]
+    if len(parts) == 1:  # an axis of frames is taken as the bands
+        x, y, weights = x.insert(2), y.insert(2), [w[:, None] for w in weights]
         pads = [(0, 0), *pads]
     else:
-        behind = parts[0].count - 1 + parts[0].first + len(taps[0]) - x.shape[2]
+        behind = parts[0].count - 1 + parts[0].first + weights[0].shape[1] - x.shape[2]
         x = padded(ctx, x, [(max(-parts[0].first, 0), max(behind, 0)), (0, 0)])
     lanes = int(not (x.strides[1] == y.strides[1] == 1))
-    emit(ctx, node, x, y, None, weight, pads, [1, 1], [1, 1], lanes)
+    emit(ctx, node, x, y, None, np.stack(weights, axis=1), pads, [1, 1], [1, 1], lanes)
 
 
 def _rows_in_line(y: View) -> bool:

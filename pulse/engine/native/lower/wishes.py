@@ -89,8 +89,7 @@ class Wishes:
 
     def _conv(self, node: Node, x: str, rank: int) -> None:
         single = depthwise(self.net, node)
-        if rank == 3:
-            self._want(x, (0, 2, 1), MILD)
+        self._want(x, (0, 2, 1) if rank == 3 else range(rank), MILD)
         if single or node.op == "ConvTranspose":
             return
         if any(any(p) for p in node.attrs["pads"]):

@@ -113,7 +113,7 @@ def _joined(first: Node, second: Node, index: int) -> tuple[list[Instruction], l
 
 
 def _short(code: list[Instruction], inputs: int) -> list[Instruction]:
-    """Scales and shifts that follow one another become one."""
+    """Scales and shifts that follow one another become one, likewise a product and a sum."""
     done: list[Instruction] = []
     place: list[int] = []  # where each instruction's result went
     reads = [a for i in code for a in i.args]
@@ -125,8 +125,16 @@ def _short(code: list[Instruction], inputs: int) -> list[Instruction]:
             done[-1] = Instruction("affine", previous.args, previous.p * item.p, previous.q * item.p + item.q)
             place.append(args[0])
             continue
-        done.append(Instruction(item.op, args, item.p, item.q))
-        place.append(inputs + len(done) - 1)
+        for side in (0, 1) if item.op == "add" else ():
+            factor = done[args[side] - inputs] if args[side] >= inputs else None
+            alone = args[side] - inputs == len(done) - 1 and reads.count(item.args[side]) == 1
+            if alone and factor is not None and factor.op == "mul":
+                done[-1] = Instruction("fma", (*factor.args, args[1 - side]))
+                place.append(args[side])
+                break
+        else:
+            done.append(Instruction(item.op, args, item.p, item.q))
+            place.append(inputs + len(done) - 1)
     return done
 
 
