@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from pulse.errors import PulseError
 
-LAYOUTS = ("frame", "channel", "conv")
+LAYOUTS = ("frame", "taps", "channel", "conv", "turn")
 ACTS = ("none", "relu", "leaky", "prelu", "sigmoid", "tanh")
 HOMES = ("l2", "l3", "cold")
+NARROW, WIDE = (45, 10, 20, 15, 10), (15, 5, 40, 30, 10)  # how often a swept product has each layout
 LARGEST_FLOPS = 2**25  # of a swept product: a third of a millisecond on one core of today
 LARGEST_WEIGHTS = 2**21  # values
 
@@ -21,8 +22,10 @@ class Product:
     """C (m, n) = act(A (m, k) * B (k, n) + bias), A being the weights.
 
     Attributes:
-        layout: "frame": columns of B and C contiguous, as in linear and recurrent layers; "channel": rows contiguous, as in
-            2-D convolutions; "conv": as channel, B addressed by offsets.
+        layout: how B and C lie. "frame": columns contiguous in both, as in linear and recurrent layers; "taps": the
+            same, B addressed by offsets, as in 1-D convolutions; "channel": rows contiguous in both, as in 2-D
+            convolutions; "conv": the same by offsets; "turn": as conv, but columns of C contiguous, as before a linear
+            layer.
         act: the activation in the store.
         home: where the weights come from: "l2", the nearest cache that holds this product's; "l3", the one that holds
             a whole model's; "cold", memory, as after a pause.
@@ -34,6 +37,21 @@ class Product:
     layout: str = "frame"
     act: str = "none"
     home: str = "l3"
+
+    @property
+    def by_frames(self) -> bool:
+        """Whether columns of B are contiguous."""
+        return self.layout in ("frame", "taps")
+
+    @property
+    def offsets(self) -> bool:
+        """Whether B is addressed by offsets."""
+        return self.layout in ("taps", "conv", "turn")
+
+    @property
+    def scattered(self) -> bool:
+        """Whether rows of C are contiguous, so that lanes along m must be turned."""
+        return self.layout in ("channel", "conv")
 
     @property
     def flops(self) -> int:
@@ -68,7 +86,7 @@ def sweep(count: int, seed: int, widest: int = 512) -> list[Product]:
     while len(found) < count:
         m, k = (_natural(_log_uniform(draw, 2048), draw) for _ in range(2))
         n = _log_uniform(draw, widest)
-        layout = "channel" if draw.random() < (0.4 if n <= 16 else 0.7) else "frame"
+        layout = draw.choices(LAYOUTS, NARROW if n <= 16 else WIDE)[0]
         product = Product(m, k, n, layout, home="l2")
         if product.flops <= LARGEST_FLOPS and m * k <= LARGEST_WEIGHTS:
             found[product] = None

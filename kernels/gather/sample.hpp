@@ -9,9 +9,10 @@
 
 namespace pulse::gather {
 
-// frame: columns of B and C contiguous (linear layers, recurrences). channel: rows of B and C contiguous (2-D
-// convolutions). conv: as channel, B addressed by row offsets.
-enum class Layout { frame, channel, conv };
+// How B and C lie. frame: columns contiguous in both (linear layers, recurrences); taps: the same, B addressed by row
+// offsets (1-D convolutions). channel: rows contiguous in both (2-D convolutions); conv: the same by row offsets. turn: as
+// conv, but columns of C contiguous (the last convolution before a linear layer).
+enum class Layout { frame, taps, channel, conv, turn };
 
 // Where weights are found: l2, the nearest cache that holds this product's; l3, the cache that holds a whole model's;
 // cold, memory, as after a pause.

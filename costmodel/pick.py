@@ -1,0 +1,174 @@
+"""Which kernel for which product: hint, table for this CPU, table for this instruction set, rule, in this order.
+
+A `Picker` belongs to one loaded model; there is no global state.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pulse.costmodel import hints as hint_files
+from pulse.costmodel import table as tables
+from pulse.costmodel.cells import acceptable
+from pulse.costmodel.hints import Hints
+from pulse.costmodel.shapes import Product
+from pulse.costmodel.table import Table
+
+from pulse.engine import pick as rule
+from pulse.engine.isa import current, native
+from pulse.engine.pick import Kernel, kernels
+from pulse.errors import PulseError, PulseWarning
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel, who picked it ("hint", "cpu table", "isa table" or "rule") and the time it should take, if known."""
+
+    kernel: str
+    by: str
+    ns: float | None = None
+
+
+@dataclass
+class Picker:
+    """Picks kernels for the products of one model.
+
+    Attributes:
+        isa: instruction set, fixed for the model.
+        table: forecasts, or None to go by the rule; `by` names it in choices.
+        hints: what was measured for this model on this CPU.
+        home: where the model's weights come from when it runs: "l2", "l3" or "cold".
+    """
+
+    isa: str
+    table: Table | None = None
+    by: str = "rule"
+    hints: Hints | None = None
+    home: str = "l3"
+    _known: dict[tuple[object, ...], Choice] = field(default_factory=dict, repr=False)
+
+    def pick(
+        self, m: int, k: int, n: int, *, layout: str = "frame", act: str = "none", panel: int | None = None
+    ) -> Choice:
+        """The kernel for C (m, n) = act(A (m, k) * B (k, n)).
+
+        Args:
+            layout: how B and C lie, see `Product`.
+            panel: only kernels that read weights packed to this panel height.
+
+        Raises:
+            PulseError: `usage` for sizes below 1, and for a panel height that there is no kernel for.
+        """
+        key = (m, k, n, layout, act, panel)
+        if key not in self._known:
+            self._known[key] = self._choose(Product(m, k, n, layout, act, self.home), panel)
+        return self._known[key]
+
+    def panel(self, m: int, k: int, widths: Iterable[int], *, layout: str = "frame", act: str = "none") -> int:
+        """The panel height to pack weights m x k to when they serve products of all these widths n.
+
+        The one whose best kernels lose least against the best of all, summed over the widths.
+        """
+        wanted = list(widths)
+        if self.table is None:
+            return rule.pick_panel(m, k, wanted, self.isa, layout=_rule_layout(layout))
+        total: dict[int, float] = {}
+        heights = {kernel.panel for kernel in kernels(self.isa)}
+        for n in wanted:
+            found = {h: ns for h in heights if (ns := self._best_ns(m, k, n, layout, act, h)) is not None}
+            least = min(found.values())
+            for height in heights:
+                total[height] = total.get(height, 0.0) + found.get(height, float("inf")) / least
+        return min(sorted(total), key=lambda height: total[height])
+
+    def _best_ns(self, m: int, k: int, n: int, layout: str, act: str, panel: int) -> float | None:
+        product = Product(m, k, n, layout, act, self.home)
+        hinted = self.hints and self.hints.ns(product, panel)
+        if hinted or not self._candidates(product, panel):
+            return hinted or None
+        return self.pick(m, k, n, layout=layout, act=act, panel=panel).ns
+
+    def _choose(self, product: Product, panel: int | None) -> Choice:
+        p = product
+        if min(p.m, p.k, p.n) < 1:
+            raise PulseError("usage", node="pick", required="m, k and n of at least 1", found=f"{p.m} x {p.k} x {p.n}")
+        if self.hints and (hinted := self.hints.kernel(p, panel)):
+            return Choice(hinted, "hint", self.hints.ns(p, panel))
+        forecast = (
+            {kernel.name: self.table.ns(kernel, p) for kernel in self._candidates(p, panel)} if self.table else {}
+        )
+        if not forecast:
+            name = rule.pick(p.m, p.k, p.n, isa=self.isa, layout=_rule_layout(p.layout), panel=panel)
+            return Choice(name, "rule")
+        name = min(forecast, key=lambda item: forecast[item])
+        return Choice(name, self.by, forecast[name])
+
+    def _candidates(self, product: Product, panel: int | None) -> list[Kernel]:
+        """The kernels of this build that the table knows and that can take the product."""
+        known = self.table.kernels if self.table else ()
+        return [k for k in kernels(self.isa) if k.name in known and panel in (None, k.panel) and acceptable(k, product)]
+
+
+def picker(
+    model: str | Path | None = None,
+    *,
+    source: str = "",
+    hints: str | Path | None = None,
+    isa: str | None = None,
+    home: str = "l3",
+) -> Picker:
+    """The picker for a model.
+
+    Args:
+        model: its file, beside which hints are looked for; None where there is none.
+        source: name of the source model, for an artefact.
+        hints: a file of hints, or "none" for none; by default they are looked for.
+        isa: instruction set; by default the best, or what PULSE_ISA forces.
+
+    Warns:
+        PulseWarning: hints that were found serve another CPU or other kernels.
+
+    Raises:
+        PulseError: `hints-invalid` or `file-not-found` for a file named in `hints`.
+    """
+    chosen = current(isa)
+    table, by = find_table(chosen)
+    found = hint_files.find(model, source, hints)
+    entry = hint_files.usable(found, cpu(), chosen, [k.name for k in kernels(chosen)]) if found else None
+    return Picker(chosen, table, by, entry, home)
+
+
+def cpu() -> str:
+    """This processor, as tables and hints name it."""
+    return str(native().machine()["cpu"])
+
+
+def find_table(isa: str, cpu_name: str | None = None) -> tuple[Table | None, str]:
+    """The table to go by and what it is: "cpu table", "isa table", or None and "rule".
+
+    Kernels that a table does not know are not picked by it. One that knows fewer than half of this build's is passed
+    over, and one that cannot be read likewise, with a warning.
+    """
+    here = cpu() if cpu_name is None else cpu_name
+    known = {kernel.name for kernel in kernels(isa)}
+    usable: list[tuple[Path, Table]] = []
+    for path in tables.files(isa):
+        try:
+            table = tables.load(path)
+        except PulseError as error:
+            warnings.warn(f"the table {path} is passed over: {error.found}", PulseWarning, stacklevel=2)
+            continue
+        if table.isa == isa and len(known & set(table.kernels)) * 2 >= len(known):
+            usable.append((path, table))
+    of_cpu = [table for _, table in usable if table.cpu == here]
+    if of_cpu:
+        return max(of_cpu, key=lambda table: table.date), "cpu table"
+    shipped = [table for path, table in usable if path == tables.SHIPPED / f"{isa}.json"]
+    return (shipped[0], "isa table") if shipped else (None, "rule")
+
+
+def _rule_layout(layout: str) -> rule.Layout:
+    return "frame" if layout in ("frame", "taps") else "channel"
