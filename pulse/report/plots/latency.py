@@ -1,0 +1,136 @@
+"""Latency against CPU load, a mark per width: the frontier, the budgets and the recommendation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulse.report.svg import BOLD, DIGIT, Canvas, Scale, ceiling
+from pulse.report.text import number, pointer
+
+TOP, BOTTOM, LEFT, RIGHT = 44, 46, 46, 18
+
+
+def latency(figures: dict[str, Any], width: int) -> str:
+    """Without the duration of a frame there is neither latency nor load: then time per frame against the width."""
+    live = figures["frame_ms"] is not None
+    height = 400 if width > 500 else 340
+    canvas = Canvas(width, height, "Latency against CPU load" if live else "Time per frame against pulse width")
+    marks = _marks(figures, live)
+    if not marks:
+        canvas.text(width / 2, height / 2, "no width keeps up with real time", anchor="middle")
+        return canvas.finish("latency")
+    x_end = ceiling(max([m["x"] for m in marks] + _budget(figures["budget_ms"], [m["x"] for m in marks])))
+    y_end = ceiling(max([m["y"] for m in marks] + _budget(figures["cpu_budget"], [m["y"] for m in marks])))
+    x = Scale(-0.05 * x_end, x_end, LEFT, width - RIGHT)  # the first mark keeps clear of the numbers
+    y = Scale(0, y_end, height - BOTTOM, TOP)
+    canvas.axis(x, "x", height - BOTTOM, (TOP, height - BOTTOM), _labels(x, 7 if width > 500 else 5))
+    canvas.axis(y, "y", LEFT, (LEFT, width - RIGHT), _labels(y, 6))
+    canvas.text(0, 14, "CPU load, % of one core" if live else "time per frame, µs", "ink", bold=True)
+    canvas.text(width - RIGHT, height - 6, "total latency, ms" if live else "pulse width, frames", "ink", "end", True)
+    if live:
+        _budgets(canvas, figures, x, y, width, height)
+    for engine in figures["engines"]:
+        colour = "accent" if engine == figures["engine"] else "other"
+        line = [
+            (x(m["x"]), y(m["y"]))
+            for m in marks
+            if m["row"]["engine"] == engine and (m["row"]["on_frontier"] or not live)
+        ]
+        canvas.path(sorted(line), colour, 2 if colour == "accent" else 1.5, "" if colour == "accent" else "5 4")
+    for mark in sorted(marks, key=lambda m: (m["chosen"], m["row"]["engine"] == figures["engine"])):
+        _mark(canvas, mark, x(mark["x"]), y(mark["y"]), figures, width)
+    _recommended(canvas, [(x(m["x"]), y(m["y"]), m["chosen"]) for m in marks], width, height)
+    if len(figures["engines"]) > 1:
+        _legend(canvas, figures, width)
+    return canvas.finish("latency")
+
+
+def _marks(figures: dict[str, Any], live: bool) -> list[dict[str, Any]]:
+    marks = []
+    for table in ("widths", "compared"):
+        for index, row in enumerate(figures[table]):
+            chosen = table == "widths" and row["pulse"] == figures["recommended"]["pulse"]
+            if live and row["delay_ms"]["total"] is not None:
+                at = {"x": row["delay_ms"]["total"], "y": 100 * row["cpu_load"]}
+                paths = (pointer(table, index, "delay_ms", "total"), pointer(table, index, "cpu_load"), 100)
+            elif not live:
+                at = {"x": row["pulse"], "y": row["us_per_frame"]}
+                paths = (pointer(table, index, "pulse"), pointer(table, index, "us_per_frame"), 1)
+            else:
+                continue
+            marks.append(at | {"row": row, "chosen": chosen, "paths": paths})
+    return marks
+
+
+def _budget(budget: float | None, values: list[float]) -> list[float]:
+    """A budget is on the axis unless it is far away."""
+    return [budget] if budget is not None and budget <= 2 * max(values) else []
+
+
+def _labels(scale: Scale, most: int) -> list[tuple[float, str]]:
+    return [(value, f"{value:g}") for value in scale.ticks(most)]
+
+
+def _mark(canvas: Canvas, mark: dict[str, Any], x: float, y: float, figures: dict[str, Any], width: int) -> None:
+    row, own = mark["row"], mark["row"]["engine"] == figures["engine"]
+    colour = "accent" if own else "other"
+    label = str(row["pulse"])
+    wide = max(len(label) * DIGIT + 12, 22)
+    told = f"P = {label}, {row['engine']}: {number(row['us_per_frame'])} µs per frame back to back"
+    if row["cpu_load"] is not None:
+        told += f", {number(row['delay_ms']['total'])} ms, {number(100 * row['cpu_load'])} % of a core"
+    x_path, y_path, scale = mark["paths"]
+    canvas.add(f'<g data-x="{x_path}" data-y="{y_path}" data-y-scale="{scale}" data-at="{x:.2f} {y:.2f}">')
+    canvas.add(f"<title>{told}</title>")
+    if mark["chosen"]:
+        canvas.rect(x - wide / 2 - 4, y - 15, wide + 8, 30, "wash", 15)
+        canvas.rect(x - wide / 2, y - 11, wide, 22, colour, 11)
+        canvas.text(x, y + 4, label, "on-accent", "middle", True)
+    else:
+        canvas.rect(x - wide / 2, y - 11, wide, 22, "card", 11, colour if row["on_frontier"] is not False else "soft")
+        canvas.text(x, y + 4, label, colour if row["on_frontier"] is not False else "soft", "middle", True)
+    canvas.add("</g>")
+
+
+def _recommended(canvas: Canvas, marks: list[tuple[float, float, bool]], width: int, height: int) -> None:
+    """The word beside the mark it belongs to, where it covers no other."""
+    long = len("recommended") * BOLD
+    for x, y in [(x, y) for x, y, chosen in marks if chosen]:
+        inside = min(max(x, long / 2 + 4), width - long / 2 - 4)
+        free = [
+            (middle, base)
+            for middle, base in (
+                (inside, y + 32),
+                (inside, y - 22),
+                (x + long / 2 + 22, y + 4),
+                (x - long / 2 - 22, y + 4),
+            )
+            if TOP < base < height - BOTTOM - 4 and long / 2 < middle < width - long / 2
+            if not any(abs(mx - middle) < long / 2 + 12 and abs(my - base + 4) < 18 for mx, my, _ in marks)
+        ]
+        middle, base = (free or [(inside, y - 22)])[0]
+        canvas.text(middle, base, "recommended", "accent", "middle", True, halo=True)
+
+
+def _budgets(canvas: Canvas, figures: dict[str, Any], x: Scale, y: Scale, width: int, height: int) -> None:
+    if figures["budget_ms"] is not None and figures["budget_ms"] <= x.high:
+        place = x(figures["budget_ms"])
+        canvas.line(place, TOP, place, height - BOTTOM, "warn", 1.5, "4 4")
+        end = place > width / 2
+        label = f"budget {figures['budget_ms']:g} ms"
+        canvas.text(place + (-6 if end else 6), TOP + 12, label, "warn", "end" if end else "start")
+    if figures["cpu_budget"] is not None and figures["cpu_budget"] <= y.high:
+        place = y(figures["cpu_budget"])
+        canvas.line(LEFT, place, width - RIGHT, place, "warn", 1.5, "4 4")
+        canvas.text(width - RIGHT, place - 6, f"budget {figures['cpu_budget']:g} %", "warn", "end")
+
+
+def _legend(canvas: Canvas, figures: dict[str, Any], width: int) -> None:
+    place = 0.0 if width < 500 else 190.0
+    for engine in figures["engines"]:
+        own = engine == figures["engine"]
+        colour = "accent" if own else "other"
+        height = 30 if width < 500 else 14
+        canvas.line(place, height - 4, place + 20, height - 4, colour, 2, "" if own else "5 4")
+        canvas.text(place + 26, height, engine, colour)
+        place += 26 + len(engine) * DIGIT + 18
