@@ -98,11 +98,12 @@ def verdict(watch: Watch, rounds: Mapping[str, tuple[Sequence[float], Sequence[f
             f"constant work took up to {_percent(watch.reference_spread)} longer in some rounds than in others "
             f"(quiet: under {_percent(REFERENCE)})"
         )
-    for name, (hot, paced) in rounds.items():
-        for kind, found, limit in (("back to back", spread(hot), ROUNDS), ("paced", spread(paced), PACED_ROUNDS)):
-            if found > limit:
-                quiet = f"(quiet: under {_percent(limit)})"
-                reasons.append(f"{name}: {kind}, its rounds differ by {_percent(found)} {quiet}")
+    for kind, place, limit in (("back to back", 0, ROUNDS), ("paced", 1, PACED_ROUNDS)):
+        found = {name: spread(times[place]) for name, times in rounds.items()}
+        worst = max(found, key=lambda name: found[name], default="")
+        if worst and found[worst] > limit:
+            quiet = f"(quiet: under {_percent(limit)})"
+            reasons.append(f"{kind}, the rounds of {worst} differ by {_percent(found[worst])} {quiet}")
     return {
         "noisy": bool(reasons),
         "reference_spread": watch.reference_spread,

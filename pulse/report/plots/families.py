@@ -27,7 +27,8 @@ def families(figures: dict[str, Any], width: int) -> str:
     for place, row in zip(places, rows, strict=True):
         canvas.text(place, height - BOTTOM + 18, str(row["pulse"]), anchor="middle")
     canvas.text(0, 14, "time per frame, µs", "ink", bold=True)
-    canvas.text(places[-1] + 8, height - 6, "pulse width, frames", "ink", "end", True)
+    end = max(places[-1] + 8, LEFT + len("pulse width, frames") * BOLD)
+    canvas.text(end, height - 6, "pulse width, frames", "ink", "end", True)
     for _, colour, values, paths in reversed(lines):
         points = [(place, y(value)) for place, value in zip(places, values, strict=True)]
         canvas.path(points, colour)
