@@ -102,7 +102,9 @@ def time_product(
         kernel for kernel in kernels(chosen) if takes(kernel, n, layout) and (wanted is None or kernel.name in wanted)
     ]
     timing = Timing(m, k, n, chosen, {kernel.name: [] for kernel in fitting})
-    copies = max(1, THIRD_LEVEL // (4 * m * k)) if cold else 1
+    copies = 1
+    if cold:  # as many as fill the cache, as long as going round them all takes no more than a millisecond
+        copies = max(1, min(THIRD_LEVEL // (4 * m * k), int(1e6 / (2 * m * k * n / GUESS + 20))))
     with pinned():
         benches = [_Bench(m, k, n, chosen, layout, fitting, copies) for _ in range(PLACEMENTS if m * k <= SHORT else 1)]
         for index in range(rounds):
@@ -161,4 +163,4 @@ class _Bench:
         for name, product in self.products.items():
             samples = timing.samples[name]
             expected = samples[-1] if samples else self.operations / GUESS + 20
-            samples.append(product.time(name, max(1, int(SAMPLE_NS / expected))))
+            samples.append(product.time(name, max(self.copies, int(SAMPLE_NS / expected))))
