@@ -30,6 +30,7 @@ class Bench:
 
     Attributes:
         hot_us, paced_us: microseconds per pulse of `pulse` source frames, a list per round.
+        inputs, outputs: the arrays of a step.
     """
 
     model: PulsedModel
@@ -42,8 +43,8 @@ class Bench:
     def __post_init__(self) -> None:
         self.stream = self.model.stream(engine=self.engine)
         self.pulses = cut(self.model.inputs, self.signal, self.pulse)
-        self._inputs = {name: array.copy() for name, array in self.pulses[0].items()}
-        self._outputs = {
+        self.inputs = {name: array.copy() for name, array in self.pulses[0].items()}
+        self.outputs = {
             port.name: np.zeros(_shape(port, self.pulse), np_type(port.dtype)) for port in self.model.outputs
         }
         self._next = 0
@@ -92,10 +93,10 @@ class Bench:
     def step(self) -> float:
         """Runs the next pulse; microseconds that it took."""
         for name, array in self.pulses[self._next % len(self.pulses)].items():
-            np.copyto(self._inputs[name], array)
+            np.copyto(self.inputs[name], array)
         self._next += 1
         start = clock()
-        self.stream.step(self._inputs, self._outputs)
+        self.stream.step(self.inputs, self.outputs)
         return (clock() - start) / 1e3
 
     def feeds(self) -> dict[str, np.ndarray]:

@@ -58,6 +58,10 @@ class Insight:
 
 def insight(bench: Bench, seconds: float) -> Insight | None:
     """What the bench's engine tells after runs of about twice that long, None if it tells nothing."""
+    if bench.stream.engine == "native":
+        from pulse.report.native import native_insight
+
+        return native_insight(bench, seconds)
     return onnxruntime_insight(bench, seconds) if bench.stream.engine == "onnxruntime" else None
 
 

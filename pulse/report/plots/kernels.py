@@ -20,7 +20,7 @@ def kernels(figures: dict[str, Any], width: int) -> str | None:
     narrow = width < 500
     left = 0 if narrow else LABEL
     row_height = ROW + (18 if narrow else 0)
-    height = TOP + len(products) * row_height + 54
+    height = TOP + len(products) * row_height + 64
     canvas = Canvas(width, height, "Kernel of each product at each pulse width")
     cell = (width - left) / len(rows)
     canvas.text(0, 14, "product" if not narrow else "kernel per product", "ink", bold=True)

@@ -97,16 +97,14 @@ def _recommended(canvas: Canvas, marks: list[tuple[float, float, bool]], width: 
     long = len("recommended") * BOLD
     for x, y in [(x, y) for x, y, chosen in marks if chosen]:
         inside = min(max(x, long / 2 + 4), width - long / 2 - 4)
+        aside = long / 2 + 18
+        places = [(inside, y + 32), (inside, y - 22), (inside, y - 34), (x + aside, y + 4), (x - aside, y + 4)]
+        places += [(x + side * (long / 2 - 8), y + up) for up in (-22, 32, -40) for side in (1, -1)]
         free = [
             (middle, base)
-            for middle, base in (
-                (inside, y + 32),
-                (inside, y - 22),
-                (x + long / 2 + 22, y + 4),
-                (x - long / 2 - 22, y + 4),
-            )
+            for middle, base in places
             if TOP < base < height - BOTTOM - 4 and long / 2 < middle < width - long / 2
-            if not any(abs(mx - middle) < long / 2 + 12 and abs(my - base + 4) < 18 for mx, my, _ in marks)
+            if not any(abs(mx - middle) < long / 2 + 10 and abs(my - base + 4) < 18 for mx, my, _ in marks)
         ]
         middle, base = (free or [(inside, y - 22)])[0]
         canvas.text(middle, base, "recommended", "accent", "middle", True, halo=True)
