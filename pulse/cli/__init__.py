@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "inspect": "Show rates, delays, costs, and what would stop a model from streaming.",
     "check": "Compare the stream with the full-signal model.",
     "run": "Send a recording through a model, a few frames at a time.",
+    "mic": "Talk through a model, or watch its outputs, live.",
     "costmodel": "Time kernels, fit and validate the tables that pick among them.",
     "tune": "Time a model's own products and write hints which kernels to take.",
     "explain": "Say what a diagnostic means and what to do.",

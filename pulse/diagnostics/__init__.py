@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from pulse.diagnostics import audio, axes, costmodel, files, lengths, measuring, runtime, usage, whole_signal
+from pulse.diagnostics import audio, axes, costmodel, devices, files, lengths, measuring, runtime, usage, whole_signal
 from pulse.diagnostics.entry import Diagnostic
 
 __all__ = ["CODES", "THEMES", "Diagnostic", "closest", "exit_status"]
@@ -16,7 +16,7 @@ __all__ = ["CODES", "THEMES", "Diagnostic", "closest", "exit_status"]
 # In the order of the documentation: from the command line inwards.
 THEMES: dict[str, tuple[Diagnostic, ...]] = {
     theme.TITLE: theme.ENTRIES
-    for theme in (usage, files, runtime, audio, axes, whole_signal, lengths, measuring, costmodel)
+    for theme in (usage, files, runtime, audio, devices, axes, whole_signal, lengths, measuring, costmodel)
 }
 CODES: dict[str, Diagnostic] = {entry.code: entry for entries in THEMES.values() for entry in entries}
 
