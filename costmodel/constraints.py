@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pulse.costmodel.cells import acceptable
-from pulse.costmodel.features import Machine, features
+from pulse.costmodel.features import Machine
 from pulse.costmodel.shapes import Product
-from pulse.costmodel.solve import predict
-from pulse.costmodel.table import Variant
+from pulse.costmodel.table import Fitted
 
 from pulse.engine.pick import Kernel
 from pulse.errors import PulseError
@@ -83,12 +82,11 @@ def _read(entry: dict[str, Any]) -> Constraint:
 def broken(
     constraints: Sequence[Constraint],
     kernels: Sequence[Kernel],
-    variant: Variant,
-    weights: dict[str, float],
+    fitted: Fitted,
     machine: Machine,
     home: str,
 ) -> list[str]:
-    """What these weights would pick against the constraints on products of this home, in words."""
+    """What a fit would pick against the constraints on products of this home, in words."""
     found = []
     for rule in constraints:
         product = rule.product
@@ -97,11 +95,7 @@ def broken(
         forecast: dict[str, float] = {}
         for kernel in kernels:
             if acceptable(kernel, product):
-                named: dict[str, float] = {}
-                for name, value in features(kernel, product, machine).items():
-                    own = variant.rename(name)
-                    named[own] = named.get(own, 0.0) + value
-                forecast[kernel.name] = predict(weights, named)
+                forecast[kernel.name] = fitted.ns(kernel, product, machine)
         pick = min(forecast, key=lambda name: forecast[name])
         if not rule.keeps(pick):
             found.append(f"{rule}, but {pick} is picked")

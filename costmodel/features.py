@@ -8,7 +8,6 @@ weights are what `fit` finds, and none is negative: for a perfect cell run and w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pulse.costmodel.cells import cells, panel_heights
 from pulse.costmodel.dataset import Limits
@@ -40,7 +39,6 @@ def prior(name: str) -> float:
     return {"run": 1.0, "wait": 1.0, "start": 4.0}.get(kind, 0.0)
 
 
-@lru_cache(maxsize=1 << 16)
 def features(kernel: Kernel, product: Product, machine: Machine) -> Features:
     """The features by name: "run KIND LAYOUT MAIN", "wait KIND", "start KIND LAYOUT MAIN", and terms per family."""
     p, most, lanes = product, machine.limits, LANES[kernel.isa]

@@ -95,7 +95,7 @@ def fit(
         bench = Bench(samples, kernels, machine, seed)
         candidates = list(bench.candidates(resamples, seed))
         for candidate in candidates:
-            candidate.broken = broken(constraints, kernels, candidate.variant, candidate.weights, machine, home)
+            candidate.broken = broken(constraints, kernels, Fitted(candidate.weights, candidate.variant), machine, home)
         candidates.sort(key=lambda c: (bool(c.broken), c.mean))
         report.candidates[home] = candidates
         best = candidates[0]

@@ -19,7 +19,7 @@ from pulse.costmodel.table import Table
 
 from pulse.engine import pick as rule
 from pulse.engine.isa import current, native
-from pulse.engine.pick import Kernel, kernels
+from pulse.engine.pick import kernels
 from pulse.errors import PulseError, PulseWarning
 
 
@@ -48,7 +48,7 @@ class Picker:
     by: str = "rule"
     hints: Hints | None = None
     home: str = "l3"
-    _known: dict[tuple[object, ...], Choice] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[object, ...], Choice | None] = field(default_factory=dict, repr=False)
 
     def pick(
         self, m: int, k: int, n: int, *, layout: str = "frame", act: str = "none", panel: int | None = None
@@ -62,54 +62,46 @@ class Picker:
         Raises:
             PulseError: `usage` for sizes below 1, and for a panel height that there is no kernel for.
         """
+        found = self.find(m, k, n, layout=layout, act=act, panel=panel)
+        if found is not None:
+            return found
+        return Choice(rule.pick(m, k, n, isa=self.isa, layout=_rule_layout(layout), panel=panel), "rule")
+
+    def find(
+        self, m: int, k: int, n: int, *, layout: str = "frame", act: str = "none", panel: int | None = None
+    ) -> Choice | None:
+        """The same by hint or table; None where neither knows, which leaves it to the caller's rule."""
         key = (m, k, n, layout, act, panel)
         if key not in self._known:
-            self._known[key] = self._choose(Product(m, k, n, layout, act, self.home), panel)
+            self._known[key] = self._find(Product(m, k, n, layout, act, self.home), panel)
         return self._known[key]
 
-    def panel(self, m: int, k: int, widths: Iterable[int], *, layout: str = "frame", act: str = "none") -> int:
+    def panel(self, m: int, k: int, widths: Iterable[int], *, layout: str = "frame", act: str = "none") -> int | None:
         """The panel height to pack weights m x k to when they serve products of all these widths n.
 
-        The one whose best kernels lose least against the best of all, summed over the widths.
+        The one whose best kernels lose least against the best of all, summed over the widths. None where hint and table
+        do not know, which leaves it to the caller's rule.
         """
-        wanted = list(widths)
-        if self.table is None:
-            return rule.pick_panel(m, k, wanted, self.isa, layout=_rule_layout(layout))
-        total: dict[int, float] = {}
-        heights = {kernel.panel for kernel in kernels(self.isa)}
-        for n in wanted:
-            found = {h: ns for h in heights if (ns := self._best_ns(m, k, n, layout, act, h)) is not None}
-            least = min(found.values())
-            for height in heights:
-                total[height] = total.get(height, 0.0) + found.get(height, float("inf")) / least
-        return min(sorted(total), key=lambda height: total[height])
+        heights = sorted({kernel.panel for kernel in kernels(self.isa)}, reverse=True)
+        total = dict.fromkeys(heights, 0.0)
+        for n in widths:
+            found = {h: c.ns for h in heights if (c := self.find(m, k, n, layout=layout, act=act, panel=h)) and c.ns}
+            least = min(found.values(), default=0.0)
+            total = {h: total[h] + found[h] / least for h in total if h in found}
+        return min(total, key=lambda height: total[height], default=None)
 
-    def _best_ns(self, m: int, k: int, n: int, layout: str, act: str, panel: int) -> float | None:
-        product = Product(m, k, n, layout, act, self.home)
-        hinted = self.hints and self.hints.ns(product, panel)
-        if hinted or not self._candidates(product, panel):
-            return hinted or None
-        return self.pick(m, k, n, layout=layout, act=act, panel=panel).ns
-
-    def _choose(self, product: Product, panel: int | None) -> Choice:
-        p = product
-        if min(p.m, p.k, p.n) < 1:
-            raise PulseError("usage", node="pick", required="m, k and n of at least 1", found=f"{p.m} x {p.k} x {p.n}")
-        if self.hints and (hinted := self.hints.kernel(p, panel)):
-            return Choice(hinted, "hint", self.hints.ns(p, panel))
-        forecast = (
-            {kernel.name: self.table.ns(kernel, p) for kernel in self._candidates(p, panel)} if self.table else {}
-        )
+    def _find(self, product: Product, panel: int | None) -> Choice | None:
+        if self.hints and (hinted := self.hints.kernel(product, panel)):
+            return Choice(hinted, "hint", self.hints.ns(product, panel))
+        if self.table is None or min(product.m, product.k, product.n) < 1:
+            return None
+        known = set(self.table.kernels)
+        candidates = [k for k in kernels(self.isa) if k.name in known and panel in (None, k.panel)]
+        forecast = {k.name: self.table.ns(k, product) for k in candidates if acceptable(k, product)}
         if not forecast:
-            name = rule.pick(p.m, p.k, p.n, isa=self.isa, layout=_rule_layout(p.layout), panel=panel)
-            return Choice(name, "rule")
+            return None
         name = min(forecast, key=lambda item: forecast[item])
         return Choice(name, self.by, forecast[name])
-
-    def _candidates(self, product: Product, panel: int | None) -> list[Kernel]:
-        """The kernels of this build that the table knows and that can take the product."""
-        known = self.table.kernels if self.table else ()
-        return [k for k in kernels(self.isa) if k.name in known and panel in (None, k.panel) and acceptable(k, product)]
 
 
 def picker(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from pulse.costmodel.shapes import ACTS, Product
 
@@ -41,23 +40,12 @@ def products(model: PulsedModel, width: int, home: str = "l3") -> list[Listed]:
             continue
         facts = step.facts
         m, k, n = (int(facts[key]) for key in ("m", "k", "n"))
-        product = Product(m, k, n, layout_of(step.args), ACTS[int(str(step.args["act"]))], home)
+        product = Product(m, k, n, str(facts["layout"]), ACTS[int(str(step.args["act"]))], home)
         counts[product] += int(facts["count"])
         nodes.setdefault(product, []).append(step.node)
         kernels[product] = facts["kernel"], facts["picked_by"]
     listed = [Listed(p, count, tuple(dict.fromkeys(nodes[p])), *kernels[p]) for p, count in counts.items()]
     return sorted(listed, key=lambda item: -item.product.flops * item.count)
-
-
-def layout_of(args: Mapping[str, Any]) -> str:
-    """The layout of `Product` that comes nearest to the strides of a product step."""
-    offsets, rows = args["off"] is not None, args["ldb"] == 1
-    columns = args["n"] > 1 and args["bn"] == 1
-    if columns and args["cn"] == 1 and (args["cm"] != 1 or args["m"] == 1):
-        return "conv" if offsets else "channel"
-    if columns:
-        return "turn"
-    return "frame" if rows and not offsets else "taps"
 
 
 def merged(widths: Iterable[Iterable[Listed]]) -> list[Product]:

@@ -70,8 +70,3 @@ def solve(
     factor = np.linalg.cholesky(normal * scale[:, None] * scale + 1e-12 * np.eye(len(scale)))
     weights, _ = nnls(factor.T, np.linalg.solve(factor, right * scale), maxiter=30 * len(scale))
     return dict(zip(given.names, (weights * scale).tolist(), strict=True))
-
-
-def predict(weights: dict[str, float], features: Features) -> float:
-    """Nanoseconds; features that were never measured count as an ideal cell's."""
-    return sum(value * (weights[name] if name in weights else prior(name)) for name, value in features.items())

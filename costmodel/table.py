@@ -11,9 +11,8 @@ from typing import Any
 
 from pulse.costmodel.cells import kernel_from_name
 from pulse.costmodel.dataset import Limits
-from pulse.costmodel.features import Machine, features
+from pulse.costmodel.features import Machine, features, prior
 from pulse.costmodel.shapes import HOMES, Product
-from pulse.costmodel.solve import predict
 
 from pulse.engine.pick import Kernel
 from pulse.errors import PulseError
@@ -47,6 +46,18 @@ class Fitted:
     variant: Variant = Variant()
     candidate: str = ""
     regret: dict[str, Any] = field(default_factory=dict)
+    _known: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def ns(self, kernel: Kernel, product: Product, machine: Machine) -> float:
+        """Nanoseconds that the kernel takes for the product."""
+        return sum(value * self.weight(name) for name, value in features(kernel, product, machine).items())
+
+    def weight(self, feature: str) -> float:
+        """The weight of a feature; one that was never measured counts as an ideal cell's."""
+        if feature not in self._known:
+            own = self.variant.rename(feature)
+            self._known[feature] = self.weights[own] if own in self.weights else prior(own)
+        return self._known[feature]
 
 
 @dataclass(frozen=True)
@@ -65,11 +76,7 @@ class Table:
     def ns(self, kernel: Kernel, product: Product) -> float:
         """Nanoseconds that the kernel takes for the product; for a home not measured, those of the nearest one."""
         fitted = self.homes[self.home(product.home)]
-        named: dict[str, float] = {}
-        for name, value in features(kernel, product, self.machine).items():
-            own = fitted.variant.rename(name)
-            named[own] = named.get(own, 0.0) + value
-        return predict(fitted.weights, named)
+        return fitted.ns(kernel, product, self.machine)
 
     def home(self, wanted: str) -> str:
         """`wanted` if the table has it, else the home next to it."""

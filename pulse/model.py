@@ -35,6 +35,8 @@ class PulsedModel:
         warnings: what was left out at conversion.
         source: the full-signal model, for a fresh conversion.
         traced: likewise, the pulsed value and its fact per value of the source.
+        path: the file it was read from, beside which hints are looked for.
+        hints: a file of hints that overrides those, or "none".
     """
 
     proto: onnx.ModelProto
@@ -42,6 +44,8 @@ class PulsedModel:
     warnings: list[str] = field(default_factory=list)
     source: onnx.ModelProto | None = field(default=None, repr=False)
     traced: dict[str, Value] = field(default_factory=dict, repr=False)
+    path: str | None = None
+    hints: str | None = None
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def convert(
     model, manifest = assemble(found, signature, kept, pulse, Identity(label, digest, symbol))
     for note in notes:
         _warnings.warn(note, PulseWarning, stacklevel=2)
-    return PulsedModel(model, manifest, notes, proto, dict(found.values))
+    return PulsedModel(model, manifest, notes, proto, dict(found.values), _path(source))
 
 
 def digest_of(proto: onnx.ModelProto) -> str:
@@ -258,7 +262,11 @@ def load(source: Source) -> PulsedModel:
         )
     info = mf.loads(text, label)
     _check_wires(proto, info, label)
-    return PulsedModel(proto, info)
+    return PulsedModel(proto, info, path=_path(source))
+
+
+def _path(source: Source) -> str | None:
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _check_wires(proto: onnx.ModelProto, info: mf.Manifest, label: str) -> None:

@@ -18,6 +18,7 @@ from pulse.errors import PulseError
 from pulse.manifest import Manifest
 
 if TYPE_CHECKING:
+    from pulse.costmodel.pick import Picker
     from pulse.model import PulsedModel
 
 
@@ -34,10 +35,20 @@ class NativeModel:
     """Shared by all streams of a model."""
 
     def __init__(
-        self, proto: onnx.ModelProto, info: Manifest, isa: str | None = None, huge: bool | None = None
+        self,
+        proto: onnx.ModelProto,
+        info: Manifest,
+        isa: str | None = None,
+        huge: bool | None = None,
+        picker: Picker | None = None,
     ) -> None:
-        """`huge`: whether memory is advised into huge pages; by default unless PULSE_HUGE_PAGES is 0."""
+        """
+        Args:
+            huge: whether memory is advised into huge pages; by default unless PULSE_HUGE_PAGES is 0.
+            picker: picks the kernels of products; without one they go by the rule.
+        """
         self.info = info
+        self._picker = picker
         self.isa = current(isa)
         if not supported_isa(self.isa):
             raise PulseError(
@@ -58,7 +69,7 @@ class NativeModel:
         if found is None:
             net = build(self._proto, self.info, width)
             run_passes(net)
-            plan, layout = lower(net, self.isa, self._weights)
+            plan, layout = lower(net, self.isa, self._weights, self._picker)
             own = self._weights.finish()
             found = Compiled(plan, layout, plan.make(self._weights.shared, own))
             self._widths[width] = found
@@ -74,9 +85,12 @@ _KNOWN = "_native_model"
 
 def compiled(model: PulsedModel) -> NativeModel:
     """The model's native form, made once. Raises PulseError `engine-unsupported`, `engine-missing`."""
+    from pulse.costmodel.pick import picker
+
     found = model.__dict__.get(_KNOWN)
     if found is None:
-        found = NativeModel(model.proto, model.info)
+        own = picker(model.path, source=model.info.source_name, hints=model.hints)
+        found = NativeModel(model.proto, model.info, own.isa, picker=own)
         found.at(model.info.granularity if model.info.pulse == "dynamic" else int(model.info.pulse))
         model.__dict__[_KNOWN] = found
     return found

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pulse.engine.pick import DOT_ROWS, LANES, PER_CYCLE, Kernel, cycles, kernels
+
+if TYPE_CHECKING:
+    from pulse.costmodel.pick import Picker
 
 READ = 5  # floats of weights per cycle from the second cache level, beside the sums
 FIRST_LEVEL = 24 << 10  # bytes of a panel that stay in the first cache level beside all else
@@ -18,6 +22,7 @@ class Shape:
     Attributes:
         columns_contiguous: in B and in C; rows_contiguous: of B along k; scattered: C is not contiguous along m.
         widths: the columns at the usual pulse widths, so that the panel height suits them all.
+        layout: the same strides in the words of the cost model; act: the activation in the store.
     """
 
     m: int
@@ -27,6 +32,8 @@ class Shape:
     rows_contiguous: bool
     scattered: bool
     widths: tuple[int, ...]
+    layout: str = "frame"
+    act: str = "none"
 
     def takes(self, kernel: Kernel) -> bool:
         if kernel.family == "nl":
@@ -46,8 +53,21 @@ class Choice:
     picked_by: str
 
 
-def choose_panel(shape: Shape, isa: str) -> int:
+def layout_of(m: int, n: int, offsets: bool, ldb: int, bn: int, cm: int, cn: int) -> str:
+    """How B and C of these strides lie, in the words of the cost model: see `pulse.costmodel.shapes.Product`."""
+    columns = n > 1 and bn == 1
+    if columns and cn == 1 and (cm != 1 or m == 1):
+        return "conv" if offsets else "channel"
+    if columns:
+        return "turn"
+    return "frame" if ldb == 1 and not offsets else "taps"
+
+
+def choose_panel(shape: Shape, isa: str, picker: Picker | None = None) -> int:
     """The panel height that serves all widths."""
+    found = picker and picker.panel(shape.m, shape.k, shape.widths, layout=shape.layout, act=shape.act)
+    if found:
+        return found
     fitting = [kernel for kernel in kernels(isa) if shape.takes(kernel)]
     shapes = [replace(shape, n=n) for n in shape.widths]
     best = [min(cost(s, kernel) for kernel in fitting) for s in shapes]
@@ -59,8 +79,12 @@ def choose_panel(shape: Shape, isa: str) -> int:
     return min(sorted({kernel.panel for kernel in fitting}, reverse=True), key=loss)
 
 
-def choose(shape: Shape, panel: int, isa: str) -> Choice:
-    """The kernel for weights packed to this height."""
+def choose(shape: Shape, panel: int, isa: str, picker: Picker | None = None) -> Choice:
+    """The kernel for weights packed to this height: as the picker knows, or by the rule."""
+    picked = picker and picker.find(shape.m, shape.k, shape.n, layout=shape.layout, act=shape.act, panel=panel)
+    if picked:
+        index = next(i for i, kernel in enumerate(kernels(isa)) if kernel.name == picked.kernel)
+        return Choice(kernels(isa)[index], index, picked.by)
     fitting = [(i, k) for i, k in enumerate(kernels(isa)) if k.panel == panel and shape.takes(k)]
     index, kernel = min(fitting, key=lambda item: (cost(shape, item[1]), shape.n % item[1].nr != 0, -item[1].nr))
     return Choice(kernel, index, "rule")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
 
+if TYPE_CHECKING:
+    from pulse.costmodel.pick import Picker
+
 MASKS = ("Mask", "MaskStart", "MaskEnd")
 SLIDING = ("History", "Delay")
 
@@ -27,8 +31,10 @@ class Unsupported(Exception):
 class Context:
     """Values and their views; `step` appends to the plan."""
 
-    def __init__(self, net: Net, isa: str, weights: WeightStore) -> None:
+    def __init__(self, net: Net, isa: str, weights: WeightStore, picker: Picker | None = None) -> None:
+        """`picker` picks the kernels of products; without one they go by the rule."""
         self.net = net
+        self.picker = picker
         self.isa = isa
         self.lanes = {"v2": 4, "v3": 8, "v4": 16, "neon": 4}[isa]
         self.weights = weights

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.engine.native.lower.choose import Shape, choose, choose_panel
+from pulse.engine.native.lower.choose import Shape, choose, choose_panel, layout_of
 from pulse.engine.native.lower.context import Context, Unsupported, merged
 from pulse.engine.native.memory import View
 from pulse.engine.native.plan import Field, Ref
@@ -124,9 +124,10 @@ def product(
     total = Fraction(int(np.prod([d for d, _, _ in columns])), ctx.net.width)
     scales = n == np.prod([d for d, _, _ in columns])
     widths = tuple(max(1, int(total * w * ctx.net.info.granularity)) for w in WIDTHS) if scales else (n,)
-    shape = Shape(m, k, n, bn == 1 and cn == 1 and n > 1, contiguous, cm != 1, widths)
-    panel = choose_panel(shape, ctx.isa)
-    choice = choose(shape, panel, ctx.isa)
+    layout = layout_of(m, n, offsets is not None, ldb, bn, cm, cn)
+    shape = Shape(m, k, n, bn == 1 and cn == 1 and n > 1, contiguous, cm != 1, widths, layout, attrs["act"])
+    panel = choose_panel(shape, ctx.isa, ctx.picker)
+    choice = choose(shape, panel, ctx.isa, ctx.picker)
     packed = ctx.weights.put(weight, panel)
     args: dict[str, Field] = {
         "kernel": choice.index,
@@ -146,7 +147,7 @@ def product(
     count = int(np.prod([loop.count for loop in loops], dtype=np.int64)) if loops else 1
     ctx.step(
         "product", args, m=m, k=k, n=n, count=count, kernel=choice.kernel.name, picked_by=choice.picked_by,
-        macs=m * k * n * count, bytes=4 * m * k * groups,
+        layout=layout, macs=m * k * n * count, bytes=4 * m * k * groups,
     )  # fmt: skip
 
 
