@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 CAPTIONS = {
     "latency": (
         "What each width costs",
-        "Every mark is a pulse width in frames. The line joins the widths that no other beats in both.",
+        "Every mark is a pulse width in frames, the filled one is recommended. The line joins the widths that no other "
+        "beats in both.",
         "Every mark is a pulse width in frames. Without the duration of a frame neither latency nor load is known: "
         "give --frame-ms, or --rate and --hop.",
     ),

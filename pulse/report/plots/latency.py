@@ -79,6 +79,7 @@ def _mark(canvas: Canvas, mark: dict[str, Any], x: float, y: float, figures: dic
     told = f"P = {label}, {row['engine']}: {number(row['us_per_frame'])} µs per frame back to back"
     if row["cpu_load"] is not None:
         told += f", {number(row['delay_ms']['total'])} ms, {number(100 * row['cpu_load'])} % of a core"
+    told += ", recommended" if mark["chosen"] else ""
     x_path, y_path, scale = mark["paths"]
     canvas.add(f'<g data-x="{x_path}" data-y="{y_path}" data-y-scale="{scale}" data-at="{x:.2f} {y:.2f}">')
     canvas.add(f"<title>{told}</title>")
@@ -93,7 +94,7 @@ def _mark(canvas: Canvas, mark: dict[str, Any], x: float, y: float, figures: dic
 
 
 def _recommended(canvas: Canvas, marks: list[tuple[float, float, bool]], width: int, height: int) -> None:
-    """The word beside the mark it belongs to, where it covers no other."""
+    """The word beside the mark it belongs to, where it covers no other; the filled mark speaks for itself."""
     long = len("recommended") * BOLD
     for x, y in [(x, y) for x, y, chosen in marks if chosen]:
         inside = min(max(x, long / 2 + 4), width - long / 2 - 4)
@@ -106,8 +107,8 @@ def _recommended(canvas: Canvas, marks: list[tuple[float, float, bool]], width: 
             if TOP < base < height - BOTTOM - 4 and long / 2 < middle < width - long / 2
             if not any(abs(mx - middle) < long / 2 + 10 and abs(my - base + 4) < 18 for mx, my, _ in marks)
         ]
-        middle, base = (free or [(inside, y - 22)])[0]
-        canvas.text(middle, base, "recommended", "accent", "middle", True, halo=True)
+        for middle, base in free[:1]:
+            canvas.text(middle, base, "recommended", "accent", "middle", True, halo=True)
 
 
 def _budgets(canvas: Canvas, figures: dict[str, Any], x: Scale, y: Scale, width: int, height: int) -> None:
