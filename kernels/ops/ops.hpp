@@ -29,7 +29,8 @@ inline float real(int64_t bits) {
 
 // Every step. One line here, its fields below, its function in a file of kernels/ops.
 #define PULSE_OPS(OP) OP(product) OP(depthwise) OP(gru) OP(copy) OP(elementwise) OP(mask) OP(reduce) \
-    OP(running_sum) OP(normalise) OP(pool) OP(lstm) OP(rnn) OP(matmul)
+    OP(running_sum) OP(normalise) OP(pool) OP(lstm) OP(rnn) OP(matmul) OP(integers) \
+    OP(frame_numbers) OP(gather)
 
 // C = act(A B + bias) by a kernel of mmm.hpp, three loops around it: counts n*, strides of a, b, c and of bias and slope (v).
 #define PULSE_FIELDS_product(F)                                                                                          \
@@ -98,6 +99,18 @@ inline float real(int64_t bits) {
 // C = A B of computed matrices for each of n0, n1: strides am, ak, bk, bn, cm, cn, and a*, b*, c* of the loops.
 #define PULSE_FIELDS_matmul(F)                                                                                           \
     F(a) F(b) F(c) F(m) F(k) F(n) F(am) F(ak) F(bk) F(bn) F(cm) F(cn) F(n0) F(n1) F(a0) F(a1) F(b0) F(b1) F(c0) F(c1)
+
+// y = op(x, z, w) on int64 over four loops; truths and floats are one float each. op: see integers.cpp.
+#define PULSE_FIELDS_integers(F)                                                                                         \
+    F(op) F(x) F(z) F(w) F(y) F(slot) F(n0) F(n1) F(n2) F(n3) F(x0) F(x1) F(x2) F(x3) F(z0) F(z1) F(z2) F(z3) F(w0) F(w1) \
+    F(w2) F(w3) F(y0) F(y1) F(y2) F(y3)
+
+// Numbers of the pulse's frames, int64.
+#define PULSE_FIELDS_frame_numbers(F) F(y) F(frames) F(yt) F(position) F(num) F(den) F(delay)
+
+// Slices of x by computed int64 indices, which count from the end if negative and are kept within `size`.
+#define PULSE_FIELDS_gather(F)                                                                                           \
+    F(x) F(index) F(y) F(count) F(is) F(size) F(xs) F(ys) F(n0) F(n1) F(n2) F(x0) F(x1) F(x2) F(y0) F(y1) F(y2)
 
 #define PULSE_FIELD(name) int64_t name;
 #define PULSE_ARGS(op)                                                                   \

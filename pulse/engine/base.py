@@ -58,15 +58,19 @@ class Holder(Protocol):
 
 
 def make_engine(name: str | None, model: PulsedModel) -> Engine | Holder:
-    """The engine of that name, or by default the first one that is there."""
+    """The engine of that name; by default native where it covers the model, else the first other one that is there."""
     proto = model.proto
-    if name is None:
-        name = "onnxruntime" if find_spec("onnxruntime") else "reference"
-    if name == "native":
+    if name in (None, "native"):
         from pulse.engine.native.compile import compiled
         from pulse.engine.native.engine import NativeEngine
 
-        return NativeEngine(compiled(model))
+        try:
+            return NativeEngine(compiled(model))
+        except PulseError as error:
+            if name == "native" or error.code not in ("engine-unsupported", "engine-missing"):
+                raise
+    if name is None:
+        name = "onnxruntime" if find_spec("onnxruntime") else "reference"
     if name == "onnxruntime":
         if not find_spec("onnxruntime"):
             raise PulseError(

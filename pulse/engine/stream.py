@@ -245,9 +245,9 @@ class Stream:
 
     def _whole_pulse(self, data: Arrays, raw: bool) -> dict[str, np.ndarray] | None:
         """The outputs if `data` is exactly one pulse which the engine can take as it is: the short way through push."""
-        if self._holder is None or self._feeds.waits():
-            return None
         ports = self._info.inputs
+        if self._holder is None or self._feeds.waits() or not all(p.axis is not None for p in ports):
+            return None
         arrays = data if isinstance(data, dict) else {ports[0].name: data} if len(ports) == 1 else {}
         array, axis = arrays.get(ports[0].name), ports[0].axis
         if not isinstance(array, np.ndarray) or axis is None or array.ndim <= axis:

@@ -38,7 +38,8 @@ class Buffer:
 class View:
     """A tensor in memory: strides in floats, one per axis.
 
-    `margins` are the zeros that lie before and after each axis in the buffer.
+    `margins` are the zeros that lie before and after each axis in the buffer; `unit` the floats one element takes: 2
+    for int64.
     """
 
     buffer: Buffer
@@ -46,12 +47,18 @@ class View:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     margins: tuple[tuple[int, int], ...] = ()
+    unit: int = 1
 
     def __post_init__(self) -> None:
         if not self.margins:
             object.__setattr__(self, "margins", ((0, 0),) * len(self.shape))
         low, high = self.reach()
-        assert 0 <= low <= high < max(self.buffer.size, 1), (self.shape, self.strides, self.offset, self.buffer)
+        assert 0 <= low <= high <= max(self.buffer.size, self.unit) - self.unit, (
+            self.shape,
+            self.strides,
+            self.offset,
+            self.buffer,
+        )
 
     def reach(self) -> tuple[int, int]:
         """Offsets of the lowest and the highest element."""
@@ -86,7 +93,7 @@ class View:
             return (*values[:axis], value, *values[axis + 1 :])
 
         shape, strides, margins = put(self.shape, size), put(self.strides, stride), put(self.margins, (0, 0))
-        return View(self.buffer, offset, shape, strides, margins)
+        return replace(self, offset=offset, shape=shape, strides=strides, margins=margins)
 
     def insert(self, axis: int) -> View:
         """A new axis of size 1."""
@@ -94,7 +101,8 @@ class View:
         def put(values: tuple, value: object) -> tuple:
             return (*values[:axis], value, *values[axis:])
 
-        return View(self.buffer, self.offset, put(self.shape, 1), put(self.strides, 0), put(self.margins, (0, 0)))
+        shape, strides, margins = put(self.shape, 1), put(self.strides, 0), put(self.margins, (0, 0))
+        return replace(self, shape=shape, strides=strides, margins=margins)
 
     def expand(self, shape: Sequence[int]) -> View:
         """Broadcast to a shape: axes of size 1, and new leading ones, repeat."""
@@ -103,14 +111,14 @@ class View:
             view = view.insert(0)
         strides = tuple(0 if d == 1 != n else s for d, n, s in zip(view.shape, shape, view.strides, strict=True))
         margins = tuple((0, 0) if d != n else m for d, n, m in zip(view.shape, shape, view.margins, strict=True))
-        return View(self.buffer, self.offset, tuple(shape), strides, margins)
+        return replace(view, shape=tuple(shape), strides=strides, margins=margins)
 
     def reshape(self, shape: Sequence[int]) -> View | None:
         """The same elements in order under another shape, or None where no strides do that."""
         if prod(shape) != self.size:
             raise ValueError(f"{self.shape} does not reshape to {tuple(shape)}")
         if self.size == 0:
-            return View(self.buffer, self.offset, tuple(shape), (0,) * len(shape))
+            return replace(self, shape=tuple(shape), strides=(0,) * len(shape), margins=())
         old = [(d, s) for d, s in zip(self.shape, self.strides, strict=True) if d != 1]
         strides: list[int] = []
         margins: list[tuple[int, int]] = []
@@ -137,12 +145,11 @@ class View:
             alone = i - first == 1 and j - start == 1
             margins += [kept[old[first]]] if alone else [(0, 0)] * (j - start)
         full_strides, full_margins = iter(strides), iter(margins)
-        return View(
-            self.buffer,
-            self.offset,
-            tuple(shape),
-            tuple(0 if d == 1 else next(full_strides) for d in shape),
-            tuple((0, 0) if d == 1 else next(full_margins) for d in shape),
+        return replace(
+            self,
+            shape=tuple(shape),
+            strides=tuple(0 if d == 1 else next(full_strides) for d in shape),
+            margins=tuple((0, 0) if d == 1 else next(full_margins) for d in shape),
         )
 
 
@@ -152,16 +159,17 @@ def dense(
     order: Sequence[int],
     margins: Sequence[tuple[int, int]] | None = None,
     offset: int = 0,
+    unit: int = 1,
 ) -> View:
     """A view that fills a buffer, axes nested in `order` from the outermost, with room for margins."""
     margins = tuple(margins or ((0, 0),) * len(shape))
     strides = [0] * len(shape)
-    step = 1
+    step = unit
     for axis in reversed(order):
         strides[axis] = step
         step *= shape[axis] + sum(margins[axis])
     start = offset + sum(m[0] * s for m, s in zip(margins, strides, strict=True))
-    return View(buffer, start, tuple(shape), tuple(strides), margins)
+    return View(buffer, start, tuple(shape), tuple(strides), margins, unit)
 
 
 def dense_size(shape: Sequence[int], margins: Sequence[tuple[int, int]] | None = None) -> int:

@@ -190,7 +190,8 @@ def _overlap_add(node: Node, types: list[Type | None]) -> list[Type]:
 
 
 def _frames(node: Node, types: list[Type | None]) -> list[Type]:
-    return [(onnx.TensorProto.INT64, (_given(types, 0)[1][node.attrs["axis"]],))]
+    taken = _given(types, 0)[1][node.attrs["axis"]]
+    return [(onnx.TensorProto.INT64, (taken // node.attrs["per"] * node.attrs["num"] // node.attrs["den"],))]
 
 
 def _spread(node: Node, types: list[Type | None]) -> list[Type]:

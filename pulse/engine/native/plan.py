@@ -17,6 +17,13 @@ SHARED, OWN, TABLES, ARENA, STATE, FIRST_PORT = range(6)  # regions, as in kerne
 SHIFT = 40
 
 
+# What the step `integers` computes, as in kernels/ops/integers.cpp.
+INTEGER_OPS = (
+    "add", "sub", "mul", "div", "mod", "min", "max", "neg", "abs", "less", "less_equal", "equal", "where", "to_float",
+    "from_float", "from_slot", "truth_of_slot",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Ref:
     """Where an operand starts."""

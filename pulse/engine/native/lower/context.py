@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import TensorProto
 
 from pulse.engine.isa import native
 from pulse.engine.native.lower.wishes import Wishes
 from pulse.engine.native.memory import Buffer, View, dense, dense_size
 from pulse.engine.native.net import Net
 from pulse.engine.native.passes.views import is_view
-from pulse.engine.native.plan import Field, Plan, Ref, Step, WeightStore
+from pulse.engine.native.plan import INTEGER_OPS, Field, Plan, Ref, Step, WeightStore
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
@@ -20,6 +21,7 @@ from pulse.streaming.functions import DOMAIN
 if TYPE_CHECKING:
     from pulse.costmodel.pick import Picker
 
+INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 MASKS = ("Mask", "MaskStart", "MaskEnd")
 SLIDING = ("History", "Delay")
 
@@ -61,6 +63,9 @@ class Context:
         """target = source, element by element."""
         if 0 in source.shape:
             return
+        assert source.unit == target.unit
+        if source.unit > 1:
+            source, target = elementary(source), elementary(target)
         dims = merged(source.shape, target.strides, source.strides)
         if len(dims) > 5:
             raise Unsupported("a copy of more than five axes")
@@ -76,32 +81,53 @@ class Context:
 
     # -- values ----------------------------------------------------------------------------------------------------
     def view(self, name: str) -> View:
-        """Where a value lies; constants come to lie among the weights."""
+        """Where a value lies; constants come to lie among the weights, scalars as tensors in the arena."""
+        if name in self.slots and name not in self.views:
+            made = self.fresh(self.net.shape(name), unit=self.unit(name))
+            op = INTEGER_OPS.index("from_slot" if made.unit > 1 else "truth_of_slot")
+            args: dict[str, Field] = {
+                "op": op,
+                "slot": self.slots[name],
+                "y": ref(made),
+                "x": None,
+                "z": None,
+                "w": None,
+            }
+            self.step("integers", args | {f"n{i}": 1 for i in range(4)})
+            self.views[name] = made
         if name not in self.views:
-            array = self.net.constants[name]
-            buffer = self.weights.put(array.astype(np.float32))
-            self.views[name] = dense(buffer, array.shape, range(array.ndim))
+            array, unit = self.net.constants[name], self.unit(name)
+            stored = array.astype(np.int64).reshape(-1).view(np.float32) if unit > 1 else array.astype(np.float32)
+            self.views[name] = dense(self.weights.put(stored), array.shape, range(array.ndim), unit=unit)
         return self.views[name]
 
     def constant(self, array: np.ndarray) -> View:
         buffer = self.weights.put(np.asarray(array, np.float32))
         return dense(buffer, np.shape(array), range(np.ndim(array)))
 
+    def unit(self, name: str) -> int:
+        """Floats that one element of a value takes: integers are int64."""
+        return 2 if self.net.types[name][0] in INTEGERS else 1
+
     def fresh(
-        self, shape: Sequence[int], order: Sequence[int] | None = None, margins: Sequence[tuple[int, int]] | None = None
+        self,
+        shape: Sequence[int],
+        order: Sequence[int] | None = None,
+        margins: Sequence[tuple[int, int]] | None = None,
+        unit: int = 1,
     ) -> View:
         """Memory for the rest of a pulse; with margins, memory of its own whose margins stay zero."""
         lasting = any(any(m) for m in margins or ())
-        buffer = Buffer("arena", dense_size(shape, margins), lasting=lasting)
+        buffer = Buffer("arena", dense_size(shape, margins) * unit, lasting=lasting)
         self.plan.buffers.append(buffer)
-        return dense(buffer, shape, order if order is not None else range(len(shape)), margins)
+        return dense(buffer, shape, order if order is not None else range(len(shape)), margins, unit=unit)
 
     def out(self, name: str, order: Sequence[int] | None = None) -> View:
         """Where to put a value: where its reader wants it if that can be, else in the order wished for or given."""
         found = self.target(name)
         if found is None:
-            shape = self.net.shape(name)
-            found = self.fresh(shape, self.wishes.orders.get(name, order), self.wishes.margins.get(name))
+            shape, order = self.net.shape(name), self.wishes.orders.get(name, order)
+            found = self.fresh(shape, order, self.wishes.margins.get(name), self.unit(name))
         self.views[name] = found
         return found
 
@@ -184,6 +210,11 @@ class Context:
 def ref(view: View) -> Ref:
     """The start of a view."""
     return Ref(view.buffer, view.offset)
+
+
+def elementary(view: View) -> View:
+    """Each element as the floats it is made of, along one more axis."""
+    return View(view.buffer, view.offset, (*view.shape, view.unit), (*view.strides, 1))
 
 
 def merged(shape: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:

@@ -17,16 +17,6 @@ def matmul(ctx: Context, node: Node) -> None:
     emit(ctx, a.expand((*lead, *a.shape[-2:])), b.expand((*lead, *b.shape[-2:])), y)
 
 
-def gemm(ctx: Context, node: Node) -> None:
-    """Gemm of computed matrices, without scales and addend."""
-    if node.input(2) or node.attrs.get("alpha", 1.0) != 1.0:
-        raise Unsupported("a Gemm of computed matrices with a scale or an addend")
-    a, b = (ctx.view(n) for n in node.inputs[:2])
-    a = a.transpose((1, 0)) if node.attrs.get("transA") else a
-    b = b.transpose((1, 0)) if node.attrs.get("transB") else b
-    emit(ctx, a, b, ctx.out(node.outputs[0]))
-
-
 def einsum(ctx: Context, node: Node) -> None:
     """Two computed operands: batch letters, rows, one letter summed over, columns."""
     equation = node.attrs["equation"].replace(" ", "")
@@ -40,7 +30,7 @@ def einsum(ctx: Context, node: Node) -> None:
     columns = [c for c in result if c in second and c not in first]
     letters = (len(set(t)) == len(t) for t in (first, second, result))
     if (
-        len(inner) != 1
+        len(inner) > 1
         or len(rows) > 1
         or len(columns) > 1
         or not all(letters)

@@ -13,6 +13,7 @@ from pulse.engine.native.lower import (
     conv_transpose,
     depthwise,
     elementwise,
+    integers,
     matmul,
     pool,
     product,
@@ -21,7 +22,8 @@ from pulse.engine.native.lower import (
     shapes,
     streaming,
 )
-from pulse.engine.native.lower.context import SLIDING, Context, Unsupported, refuse
+from pulse.engine.native.lower.context import INTEGERS, SLIDING, Context, Unsupported, refuse
+from pulse.engine.native.lower.integers import integer
 from pulse.engine.native.memory import ALIGN, Buffer, View, dense
 from pulse.engine.native.net import Net
 from pulse.engine.native.passes.canonical import NATIVE
@@ -43,6 +45,8 @@ RULES: dict[tuple[str, str], Rule] = {
     ("", "GRU"): recurrent.gru,
     (DOMAIN, "GRU"): recurrent.gru,
     (DOMAIN, "History"): streaming.history,
+    (DOMAIN, "Frames"): integers.frames,
+    (DOMAIN, "Spread"): streaming.spread,
     (DOMAIN, "Delay"): streaming.delay,
     (DOMAIN, "OverlapAdd"): streaming.overlap_add,
     (DOMAIN, "Mask"): elementwise.mask,
@@ -71,7 +75,6 @@ RULES: dict[tuple[str, str], Rule] = {
     ("", "MaxPool"): pool.pool,
     ("", "AveragePool"): pool.pool,
     ("", "MatMul"): matmul.matmul,
-    ("", "Gemm"): matmul.gemm,
     ("", "Einsum"): matmul.einsum,
 }
 # Integers and truths that depend on position and length only.
@@ -79,7 +82,8 @@ SCALARS = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Mod": "mod", "Min": "min", "Max": "max", "Less": "less",
     "Equal": "equal", "Where": "where", "And": "and", "Or": "or",
 }  # fmt: skip
-_WHOLE = (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL)
+_WHOLE = (*INTEGERS, onnx.TensorProto.BOOL)
+_KNOWN = (*FLOATS, *INTEGERS)
 
 
 @dataclass
@@ -108,9 +112,9 @@ def lower(net: Net, isa: str, weights: WeightStore, picker: Picker | None = None
     for node in net.nodes:
         ctx.at(node)
         try:
-            if not _scalar(ctx, node):
+            if not _scalar(ctx, node) and not integer(ctx, node):
                 rule = RULES.get((node.domain, node.op))
-                if rule is None or any(net.types[o][0] not in FLOATS for o in node.outputs if o):
+                if rule is None or any(net.types[o][0] not in _KNOWN for o in node.outputs if o):
                     raise Unsupported(node.op)
                 rule(ctx, node)
         except Unsupported as error:
@@ -192,6 +196,8 @@ def _scalar(ctx: Context, node: Node) -> bool:
         return False
     names = [*node.inputs, node.outputs[0]]
     if any(net.types[n][0] not in _WHOLE or np.prod(net.shape(n)) != 1 for n in names):
+        return False
+    if any(n not in ctx.slots and n not in net.constants for n in node.inputs):
         return False
     ctx.slots[node.outputs[0]] = ctx.plan.scalars.compute(SCALARS[node.op], *(ctx.slot(n) for n in node.inputs))
     return True

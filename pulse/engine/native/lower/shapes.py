@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pulse.engine.native.lower.context import Context, Unsupported
+from pulse.engine.native.lower.integers import gather as gather_computed
 from pulse.engine.native.memory import View
 from pulse.graph.ir import Node
 
@@ -16,7 +17,7 @@ def reshape(ctx: Context, node: Node) -> None:
         y = ctx.out(node.outputs[0])
         same = y.reshape(x.shape)
         if same is None:
-            made = ctx.fresh(shape)
+            made = ctx.fresh(shape, unit=x.unit)
             same = made.reshape(x.shape)
             assert same is not None
             ctx.copy(x, same)
@@ -81,7 +82,8 @@ def gather(ctx: Context, node: Node) -> None:
     """Constant indices: a view where they are evenly spaced, else a copy per run of such."""
     indices = ctx.net.constants.get(node.inputs[1])
     if indices is None:
-        raise Unsupported("a Gather by indices that are computed")
+        gather_computed(ctx, node)
+        return
     x = ctx.view(node.inputs[0])
     axis = node.attrs.get("axis", 0) % len(x.shape)
     flat = indices.reshape(-1).astype(np.int64)
@@ -97,7 +99,7 @@ def gather(ctx: Context, node: Node) -> None:
             return
     y = ctx.out(node.outputs[0])
     target = y.reshape(between)
-    made = target if target is not None else ctx.fresh(between)
+    made = target if target is not None else ctx.fresh(between, unit=x.unit)
     at = 0
     for start, count, step in runs:
         ctx.copy(x.slice(axis, start, count, step), made.slice(axis, at, count))

@@ -40,3 +40,8 @@ def overlap_add(ctx: Context, node: Node) -> None:
     ctx.put(node.outputs[0], full.slice(axis, 0, rest))
     if len(node.outputs) > 1 and node.outputs[1]:
         ctx.views[node.outputs[1]] = full.slice(axis, rest, frames)
+
+
+def spread(ctx: Context, node: Node) -> None:
+    """pulse.Spread: one frame for all of the pulse."""
+    ctx.put(node.outputs[0], ctx.view(node.inputs[1]).expand(ctx.net.shape(node.outputs[0])))

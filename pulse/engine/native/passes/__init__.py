@@ -14,6 +14,7 @@ from pulse.engine.native.passes.affine import fold_affine
 from pulse.engine.native.passes.canonical import canonical
 from pulse.engine.native.passes.chains import make_chains
 from pulse.engine.native.passes.compose import compose
+from pulse.engine.native.passes.decompose import decompose
 from pulse.engine.native.passes.pointwise import unroll_pointwise
 from pulse.engine.native.passes.residual import fold_residual
 from pulse.engine.native.passes.simplify import simplify
@@ -21,6 +22,7 @@ from pulse.engine.native.passes.starts import take_starts
 
 PASSES: tuple[Callable[[Net], None], ...] = (
     take_starts,
+    decompose,
     simplify,
     canonical,
     fold_affine,

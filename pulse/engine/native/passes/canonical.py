@@ -14,7 +14,7 @@ NATIVE = "native"
 
 
 def canonical(net: Net) -> None:
-    """Promises: every MatMul, Gemm, Einsum with one constant operand is a `native.Linear`, every Conv and ConvTranspose
+    """Promises: every MatMul and Einsum with one constant operand is a `native.Linear`, every Conv and ConvTranspose
     with constant weights a `native.Conv` or `native.ConvTranspose`, where their forms allow.
 
     Linear: x[..., G, k] -> y[..., G, m], or x[..., k] -> y[..., m] where weight (G, m, k) has G = 1. Conv: weight as in
@@ -45,21 +45,6 @@ def _matmul(net: Net, node: Node) -> list[Node]:
             own = names[len(names) - weight.ndim + 2 :] if weight.ndim > 2 else ""
             return _einsum_of(net, node, f"{own}mk,{names}kn->{names}mn", a, b)
     return [node]
-
-
-def _gemm(net: Net, node: Node) -> list[Node]:
-    a, b = node.inputs[:2]
-    if b not in net.constants or node.attrs.get("transA"):
-        return [node]
-    weight = net.constants[b] if node.attrs.get("transB") else net.constants[b].T
-    weight = weight * np.float32(node.attrs.get("alpha", 1.0))
-    c = node.input(2)
-    if not c:
-        return [linear(node, a, node.outputs[0], weight[None])]
-    if c not in net.constants or net.constants[c].size not in (1, len(weight)):
-        return [node]
-    bias = np.broadcast_to(net.constants[c].reshape(-1) * np.float32(node.attrs.get("beta", 1.0)), len(weight))
-    return [linear(node, a, node.outputs[0], weight[None], bias)]
 
 
 def _einsum(net: Net, node: Node) -> list[Node]:
@@ -176,7 +161,6 @@ def _pads(
 
 _RULES: dict[str, Callable[[Net, Node], list[Node]]] = {
     "MatMul": _matmul,
-    "Gemm": _gemm,
     "Einsum": _einsum,
     "Conv": _conv,
     "ConvTranspose": _conv,
