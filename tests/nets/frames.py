@@ -58,8 +58,13 @@ class Spectrum(Layer):
     hop: int = 1
     size: int = 2  # frame length in hops of samples
     onesided: bool = True
+    flat: bool = False  # [1, samples], which ONNX Runtime takes as well as [1, samples, 1]
 
     weight = 2
+
+    @property
+    def reference(self) -> bool:  # type: ignore[override]
+        return not self.flat
 
     def apply(self, b: Builder, x: Value) -> Value:
         if b.opset < 17:
@@ -78,7 +83,8 @@ class Spectrum(Layer):
             rate=x.rate * f,
         )
         window = b.const(np.hanning(k + 2)[1:-1], np.float32)
-        y = b.op("STFT", samples.name, b.const(hop, "i8"), window, b.const(k, "i8"), onesided=int(self.onesided))
+        signal = samples.name if self.flat else forms.unsqueeze(b, samples.name, 2)
+        y = b.op("STFT", signal, b.const(hop, "i8"), window, b.const(k, "i8"), onesided=int(self.onesided))
         bins = k // 2 + 1 if self.onesided else k
         b.need(samples.length, k)
         length = samples.length.then(lambda n: (n - k) // hop + 1)
@@ -86,7 +92,7 @@ class Spectrum(Layer):
 
     @classmethod
     def draw(cls, draw: Draw, b: Builder, x: Value) -> Spectrum:
-        return cls(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.booleans()))
+        return cls(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.booleans()), draw(st.booleans()))
 
 
 @layer
