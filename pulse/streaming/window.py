@@ -68,10 +68,10 @@ def slide(
         if seen is not None:
             return Value(Stream(dtype, shape, axis, rate, seen[1], window.length), run(seen[0]))
     start, end = window.before > 0, window.reads_past_end(fact.length)
-    block = ctx.masked(value, fill, start=start, end=end, tail=end)
+    plain = ctx.masked(value, fill, start=start, end=False)  # made first: it may take the place of `block`
+    block = ctx.masked(value, fill, start=start, end=True, tail=True) if end else plain
     name = run(ctx.history(block, fact, window.history(fact.delay), fill))
     if end:
-        plain = ctx.masked(value, fill, start=start, end=False)
 
         def matters(frames: Expr) -> bool:
             return replace(window, length=frames - delay).reads_past_end(fact.length)
