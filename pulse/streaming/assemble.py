@@ -49,6 +49,8 @@ def assemble(
         finals[name] = value.fact
         delivered.append((name, value))
     _drop_idle_masks(context)
+    if isinstance(pulse, int):
+        emit.fix_width(pulse)
     renamed: dict[str, str] = {}
     for name, value in delivered:
         _deliver(emit, found, value.name, name, renamed)

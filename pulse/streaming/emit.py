@@ -36,6 +36,7 @@ class Emitter:
         self.names = set(reserved)
         self.position_input = ""
         self.length_input = ""
+        self._frames = ""
         self._pool: dict[tuple[Any, ...], str] = {}
         self._counts: dict[str, int] = {}
         self._clock: tuple[str, int, int] | None = None  # an input, its stream axis and factor: what counts frames
@@ -136,9 +137,16 @@ class Emitter:
             frames = self.node("Gather", [shape, self._int(axis)], outputs=["frames"])[0]
             if factor != 1:
                 frames = self.node("Div", [frames, self._int(factor)], outputs=["frames"])[0]
+            self._frames = frames
             total = self.node("Add", [state.input, frames], outputs=["position.total"])[0]
             self.finish(state, total)
         return self.position_input
+
+    def fix_width(self, pulse: int) -> None:
+        """Makes the frames of a pulse a constant. Counted in the graph, they are no int64 to tract."""
+        if self._frames:
+            self.nodes = [n for n in self.nodes if self._frames not in n.outputs]
+            self.constants[self._frames] = np.array(pulse, np.int64)
 
     def at_start(self) -> str:
         """A bool scalar: this is the first pulse."""

@@ -39,24 +39,28 @@ Delay <axis: int, frames: int> (x, hist) => (y, hist_out) {
   hist_out = Slice (all, cut, last, axes)
 }"""
 
-_INDEX = """
+# `i` numbers the frames. It counts from 0 before it is shifted: its size is then known where that of the pulse is.
+_COUNT = """
+  scaled = Mul (position, num)
+  emitted = Div (scaled, den)
+  first = Sub (emitted, delay)
+  zero = Constant <value_int = 0> ()
+  step = Constant <value_int = 1> ()
+  steps = Range (zero, n, step)
+  i = Add (steps, first)
+"""
+_INDEX = f"""
   shape = Shape (x)
   axis = Constant <value_int: int = @axis> ()
   n = Gather <axis = 0> (shape, axis)
   num = Constant <value_int: int = @num> ()
   den = Constant <value_int: int = @den> ()
   delay = Constant <value_int: int = @delay> ()
-  scaled = Mul (position, num)
-  emitted = Div (scaled, den)
-  first = Sub (emitted, delay)
-  end = Add (first, n)
-  step = Constant <value_int = 1> ()
-  i = Range (first, end, step)
-"""
+{_COUNT}"""
 
 # The numbers of the frames that a stream has in this pulse; `x`, a source input, has `per` frames per source frame.
-_FRAMES = """
-Frames <axis: int, num: int, den: int, delay: int, per: int> (x, position) => (i) {
+_FRAMES = f"""
+Frames <axis: int, num: int, den: int, delay: int, per: int> (x, position) => (i) {{
   shape = Shape (x)
   axis = Constant <value_int: int = @axis> ()
   taken = Gather <axis = 0> (shape, axis)
@@ -67,28 +71,19 @@ Frames <axis: int, num: int, den: int, delay: int, per: int> (x, position) => (i
   source = Div (taken, per)
   grown = Mul (source, num)
   n = Div (grown, den)
-  scaled = Mul (position, num)
-  emitted = Div (scaled, den)
-  first = Sub (emitted, delay)
-  end = Add (first, n)
-  step = Constant <value_int = 1> ()
-  i = Range (first, end, step)
-}"""
+{_COUNT}}}"""
 
 # `valid` keeps what is signal: from frame 0 on, and before the length where that is known (not negative).
 _START = """
-  zero = Constant <value_int = 0> ()
   early = Less (i, zero)
   valid = Not (early)
 """
 _END = """
-  nought = Constant <value_int = 0> ()
-  open = Less (length, nought)
+  open = Less (length, zero)
   before = Less (i, length)
   valid = Or (open, before)
 """
 _BOTH = """
-  zero = Constant <value_int = 0> ()
   early = Less (i, zero)
   started = Not (early)
   open = Less (length, zero)
@@ -147,11 +142,11 @@ OverlapAdd <axis: int, frames: int> (full, tail) => (y, tail_out) {
 
 # Frames before the signal must not touch the state. A recurrence cannot run on no frames (ONNX Runtime aborts), so at
 # least one frame is always run and its state thrown away if it was early; sequence_lens does not work for this (ONNX
-# Runtime returns zeros for length 0, onnx.reference ignores it). `time` is the stream axis, 0.
+# Runtime returns zeros for length 0, onnx.reference ignores it). The stream axis is 0.
 _SKIP = """
   shape = Shape (x)
-  zero = Constant <value_ints = [0]> ()
-  one = Constant <value_ints = [1]> ()
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
   n = Gather <axis = 0> (shape, zero)
   num = Constant <value_int: int = @num> ()
   den = Constant <value_int: int = @den> ()
@@ -159,18 +154,28 @@ _SKIP = """
   scaled = Mul (position, num)
   emitted = Div (scaled, den)
   left = Sub (delay, emitted)
-  left1 = Reshape (left, one)
-  skip = Max (left1, zero)
+  skip = Max (left, zero)
   most = Sub (n, one)
   k = Min (skip, most)
-  end = Constant <value_ints = [9223372036854775807]> ()
-  run = Slice (x, k, end, zero)
   none = Less (most, skip)
+  steps = Range (zero, n, one)
 """
-_UNSKIP = """
-  rest = Constant <value_ints = [0, 0, 0, 0, 0, 0, 0]> ()
-  pads = Concat <axis = 0> (k, rest)
-  y = Pad (run_y, pads)
+# Runs all frames, with the `k` early ones left out and the last repeated in their stead, and takes the state from
+# before the repetitions, where it is the output: no size depends on `k`, which tract asks for.
+_AHEAD = f"""{_SKIP}
+  later = Add (steps, k)
+  source = Min (later, most)
+  run = Gather <axis = 0> (x, source)
+"""
+_LAST = """
+  last = Sub (most, k)
+  h_run = Gather <axis = 0> (y_run, last)
+  h_out = Where (none, h, h_run)
+"""
+_BACK = """
+  earlier = Sub (steps, k)
+  target = Max (earlier, zero)
+  y = Gather <axis = 0> (y_run, target)
 """
 _CELL = "hidden_size, activations, activation_alpha, activation_beta, clip"
 _PASS = (
@@ -179,25 +184,28 @@ _PASS = (
 )
 _GRU = f"""
 GRU <num: int, den: int, delay: int, linear_before_reset, {_CELL}> (x, w, r, b, h, position) => (y, h_out) {{
-{_SKIP}
-  run_y, run_h = GRU <linear_before_reset: int = @linear_before_reset, {_PASS}> (run, w, r, b, , h)
-{_UNSKIP}
-  h_out = Where (none, h, run_h)
+{_AHEAD}
+  y_run = GRU <linear_before_reset: int = @linear_before_reset, {_PASS}> (run, w, r, b, , h)
+{_BACK}{_LAST}
 }}"""
 _RNN = f"""
 RNN <num: int, den: int, delay: int, {_CELL}> (x, w, r, b, h, position) => (y, h_out) {{
-{_SKIP}
-  run_y, run_h = RNN <{_PASS}> (run, w, r, b, , h)
-{_UNSKIP}
-  h_out = Where (none, h, run_h)
+{_AHEAD}
+  y_run = RNN <{_PASS}> (run, w, r, b, , h)
+{_BACK}{_LAST}
 }}"""
+# The cell state is known after the last frame only, so here nothing may come after it.
 _LSTM = f"""
 LSTM <num: int, den: int, delay: int, input_forget, {_CELL}> (x, w, r, b, h, c, p, position) => (y, h_out, c_out) {{
 {_SKIP}
-  run_y, run_h, run_c = LSTM <input_forget: int = @input_forget, {_PASS}> (run, w, r, b, , h, c, p)
-{_UNSKIP}
-  h_out = Where (none, h, run_h)
-  c_out = Where (none, c, run_c)
+  axes = Constant <value_ints = [0]> ()
+  from = Unsqueeze (k, axes)
+  end = Constant <value_ints = [9223372036854775807]> ()
+  run = Slice (x, from, end, axes)
+  y_run, h_run, c_run = LSTM <input_forget: int = @input_forget, {_PASS}> (run, w, r, b, , h, c, p)
+{_BACK}
+  h_out = Where (none, h, h_run)
+  c_out = Where (none, c, c_run)
 }}"""
 
 TEXTS: dict[str, str] = {

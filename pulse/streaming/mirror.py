@@ -32,8 +32,8 @@ def mirrored(ctx: Context, mirror: Mirror, delay: int, extra: int, hint: str) ->
     first = emit.node("ReduceMin", [numbers], {"keepdims": 0}, [f"{hint}.first"])[0]
     place = numbers  # j
     if extra:
-        end = op("Add", op("Add", first, op("Gather", op("Shape", numbers), number(0))), number(extra))
-        place = op("Range", first, end, number(1))
+        count = op("Add", op("Gather", op("Shape", numbers), number(0)), number(extra))
+        place = op("Add", op("Range", number(0), count, number(1)), first)
     if mirror.before:
         place = op("Sub", place, number(mirror.before))
         place = op("Abs", place) if mirror.reflect else op("Max", place, number(0))
