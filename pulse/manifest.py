@@ -72,7 +72,7 @@ class Manifest:
             "length_multiple": self.length_multiple,
             "inputs": [_port(p) for p in self.inputs],
             "outputs": [_port(p) for p in self.outputs],
-            "states": [asdict(s) for s in self.states],
+            "states": [{**asdict(s), "shape": list(s.shape)} for s in self.states],
             "length": self.length,
             "position": self.position,
         }
