@@ -16,7 +16,7 @@ from pulse.live.auto import AutoWidth
 from pulse.live.chain import Chain, Made
 from pulse.live.player import Player
 from pulse.live.playout import Playout
-from pulse.live.quiet import hasten_threads, unhurried_python
+from pulse.live.quiet import calm_thread, hasten_threads, unhurried_python
 from pulse.live.stats import Stats
 from pulse.live.worker import Worker
 from pulse.model import PulsedModel, open_model
@@ -65,6 +65,7 @@ class Run:
             time.sleep(0.1)
             self.player.end.set()
             self.player.join(5)
+            calm_thread()
         assert not thread.is_alive()
         assert self.player.error is None
         return self

@@ -123,12 +123,12 @@ def _run(pulsed: Any, live: LiveOptions, title: str, terminal: TextIO, no_ui: bo
             finally:
                 session.finish()
         session.check()
+        if as_json:
+            print_json(session.snapshot())
     finally:
         signal.signal(signal.SIGTERM, previous)
         told = session.snapshot()
-        if as_json:
-            print_json(told)
-        elif not (no_ui and not told["pulses"]):
+        if not as_json:
             for line in [f"{told['seconds']:.1f} s, {told['pulses']} pulses", *summary_lines(told)]:
                 click.echo(line, err=True)
         for path in (live.record_input, live.record):

@@ -46,16 +46,17 @@ class Player(threading.Thread):
     def _step(self) -> None:
         room, rate = self._output.room(), self._output.rate
         now = self._now()
-        waiting = self._capacity - room
-        # Held up long past the end of what was written, the device has been silent, even where it has yet to say so.
-        if self._clock.dry_at and (waiting <= 0 or self._clock.left(now) * rate < -2 * self._output.period):
-            self._output.restart()  # some systems count wrong from here on
-            room, now = self._output.room(), self._now()
-            self._stats.dry += 1
-            self._playout.pass_over(max(int(-self._clock.left(now) * rate), 0))
-            self._clock.dry_at = now
-        elif self._clock.dry_at:
-            self._clock.seen(now, waiting)
+        if self._clock.dry_at:
+            overdue = -self._clock.left(now) * rate
+            # Held up long past the end of what was written, the device was silent, even where it has yet to say so.
+            if overdue > 2 * self._output.period:
+                self._output.restart()  # some systems count wrong from here on
+                room, now = self._output.room(), self._now()
+                self._silent(now)
+            elif overdue > 0 and room >= self._capacity:
+                self._silent(now)
+            else:
+                self._clock.seen(now, self._capacity - room)
         frames = self._playout.take(room)
         left = self._clock.left(now) if self._clock.dry_at else 0.0
         if frames is None and room and left <= self.GUARD:
@@ -67,3 +68,9 @@ class Player(threading.Thread):
             self._playout.wait(max(left - self.GUARD, 0.0005))
         else:
             time.sleep(self._output.period / rate / 2)
+
+    def _silent(self, now: float) -> None:
+        """The device ran dry and has played nothing since."""
+        self._stats.dry += 1
+        self._playout.pass_over(max(int(-self._clock.left(now) * self._output.rate), 0))
+        self._clock.dry_at = now

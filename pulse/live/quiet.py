@@ -6,7 +6,6 @@ import contextlib
 import gc
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -58,12 +57,20 @@ def unhurried_python() -> Iterator[None]:
 
 
 def hasten_threads() -> bool:
-    """Gives all threads but this one real-time priority, those of the sound system too; False where not allowed."""
+    """Gives all threads real-time priority, those of the sound system too; False where that is not allowed.
+
+    The calling thread as well: Python runs one thread at a time, and one that is put aside in its turn holds up all.
+    Child processes do not inherit it.
+    """
     try:
-        threads = [int(name) for name in os.listdir("/proc/self/task")]
-        for thread in threads:
-            if thread != threading.get_native_id():
-                os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
+        for name in os.listdir("/proc/self/task"):
+            os.sched_setscheduler(int(name), os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
     except (OSError, AttributeError):
         return False
-    return len(threads) > 1
+    return True
+
+
+def calm_thread() -> None:
+    """Takes it away from the calling thread."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

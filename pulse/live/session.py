@@ -17,7 +17,7 @@ from pulse.live.chain import Chain
 from pulse.live.devices import PERIOD, Loudspeaker, Microphone, Names, agreed_rate, device_of, lost
 from pulse.live.player import Player
 from pulse.live.playout import Playout
-from pulse.live.quiet import hasten_threads
+from pulse.live.quiet import calm_thread, hasten_threads
 from pulse.live.recorder import Recorder
 from pulse.live.spec import parse
 from pulse.live.stats import Stats
@@ -171,6 +171,8 @@ class Session:
 
     def finish(self) -> None:
         """Ends the stream; the recordings get their tails and names. Raises PulseError output-unwritable."""
+        if self.realtime:
+            calm_thread()
         self._worker.stop()
         stuck = True
         if self._thread.ident:
