@@ -166,11 +166,11 @@ def test_the_file_needs_nothing_else(page: Path) -> None:
 def test_plots_stand_alone_as_files(figures: dict[str, Any]) -> None:
     from xml.etree import ElementTree
 
-    for draw in PLOTS.values():
+    for name, draw in PLOTS.items():
         for width in (WIDE, NARROW):
-            svg = draw(figures, width)
-            assert svg is not None
-            root = ElementTree.fromstring(standalone(svg))
+            canvas = draw(figures, width)
+            assert canvas is not None
+            root = ElementTree.fromstring(standalone(canvas, name, "enc.onnx & its machine"))
             assert root.tag == "{http://www.w3.org/2000/svg}svg"
             assert not [e for e in root.iter() if "var(" in str(e.attrib)]
 

@@ -27,7 +27,9 @@ def write(
         texts[csv] = as_csv(figures)
     if plots is not None:
         drawn = {name: draw(figures, WIDE) for name, draw in PLOTS.items()}
-        texts |= {plots / f"{name}.svg": standalone(svg) for name, svg in drawn.items() if svg is not None}
+        isa = f" ({figures['isa']})" if figures["isa"] else ""
+        heading = f"{figures['model']} · {figures['cpu']}{isa} · {figures['machine']['date'][:10]}"
+        texts |= {plots / f"{name}.svg": standalone(c, name, heading) for name, c in drawn.items() if c is not None}
     for path, text in texts.items():
         write_atomically(path, text.encode())
     return list(texts)

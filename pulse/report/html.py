@@ -140,7 +140,8 @@ def _plots(found: dict[str, Any]) -> str:
         if name == "families" and not found["widths"][0]["families"]:
             text = NO_FAMILIES
         parts.append(
-            f"<p>{text}</p></figcaption><div class=wide>{wide}</div><div class=narrow>{narrow}</div>"
+            f"<p>{text}</p></figcaption><div class=wide>{wide.finish(name)}</div>"
+            f"<div class=narrow>{narrow.finish(name)}</div>"
             f'<div class=save><button type=button data-save="svg">SVG</button>'
             f'<button type=button data-save="png">PNG</button></div></figure>'
         )

@@ -14,6 +14,7 @@ from pulse.report.theme import DARK, FONT, LIGHT
 Anchor = Literal["start", "middle", "end"]
 DIGIT = 7.0  # pixels of a character in a plot's font, about
 BOLD = 7.9  # of a bold one
+MARGIN = 20  # around a plot that is a file
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def tick(value: float, place: float) -> str:
     return f' data-value="{value:.12g}" data-place="{place:.2f}"'
 
 
-def standalone(svg: str) -> str:
+def standalone(canvas: Canvas, name: str, heading: str) -> str:
     """A plot as a file of its own, on a ground of its own: light, or dark where its viewer likes and can do that."""
     used: set[tuple[str, str]] = set()
 
@@ -170,9 +171,12 @@ def standalone(svg: str) -> str:
         attributes += [f'{key}="{value}"' for key, value in pairs if not value.startswith("var(--")]
         return f'class="{" ".join(f"{key}-{name}" for key, name in named)}" ' + " ".join(attributes)
 
-    head, end, rest = svg.partition("</title>")
-    ground = '<rect width="100%" height="100%" rx="8" style="fill:var(--card)"/>'
-    body = re.sub(r'style="([^"]*)"', plain, ground + rest)
+    framed = Canvas(canvas.width + 2 * MARGIN, canvas.height + 3 * MARGIN, canvas.title)
+    framed.rect(0, 0, framed.width, framed.height, "card", 8)
+    framed.text(MARGIN, MARGIN + 6, heading)
+    framed.add(f'<g transform="translate({MARGIN} {2 * MARGIN})">{"".join(canvas.parts)}</g>')
+    head, end, rest = framed.finish(name).partition("</title>")
+    body = re.sub(r'style="([^"]*)"', plain, rest)
     rules = "".join(f".{key}-{name}{{{key}:{DARK[name]}}}" for key, name in sorted(used))
     return f"{head}{end}<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{body}\n"
 

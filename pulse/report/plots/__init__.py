@@ -1,6 +1,6 @@
 """The plots of a sweep, each drawn by Python as SVG for a wide page and for a narrow one.
 
-A plot is a function `(figures, width) -> str`, or None where the figures have nothing to show.
+A plot is a function `(figures, width) -> Canvas`, or None where the figures have nothing to show.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pulse.report.plots.distribution import distribution
 from pulse.report.plots.families import families
 from pulse.report.plots.kernels import kernels
 from pulse.report.plots.latency import latency
+from pulse.report.svg import Canvas
 
 WIDE, NARROW = 760, 330
-PLOTS: dict[str, Callable[[dict[str, Any], int], str | None]] = {
+PLOTS: dict[str, Callable[[dict[str, Any], int], Canvas | None]] = {
     "latency": latency,
     "families": families,
     "kernels": kernels,

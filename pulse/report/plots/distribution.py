@@ -10,7 +10,7 @@ from pulse.report.text import pointer, time
 TOP, ROW, BOTTOM, LEFT, RIGHT = 30, 62, 46, 56, 14
 
 
-def distribution(figures: dict[str, Any], width: int) -> str:
+def distribution(figures: dict[str, Any], width: int) -> Canvas:
     """The time axis is logarithmic; the deadline of a width is the time in which its next pulse has arrived."""
     rows = figures["widths"]
     height = TOP + len(rows) * ROW + BOTTOM
@@ -27,7 +27,7 @@ def distribution(figures: dict[str, Any], width: int) -> str:
     canvas.text(width - RIGHT, height - 6, "time per pulse (logarithmic)", "ink", "end", True)
     for index, row in enumerate(rows):
         _row(canvas, row, index, TOP + (index + 1) * ROW, x, width)
-    return canvas.finish("distribution")
+    return canvas
 
 
 def _row(canvas: Canvas, row: dict[str, Any], index: int, base: float, x: Scale, width: int) -> None:

@@ -13,7 +13,7 @@ from pulse.report.theme import FAMILY_COLOUR
 TOP, BOTTOM, LEFT, ROOM = 30, 46, 46, 15
 
 
-def families(figures: dict[str, Any], width: int) -> str:
+def families(figures: dict[str, Any], width: int) -> Canvas:
     """The families add up to the time per frame. Where the engine tells none, the whole is shown instead."""
     rows = figures["widths"]
     height = 400 if width > 500 else 360
@@ -41,7 +41,7 @@ def families(figures: dict[str, Any], width: int) -> str:
         if abs(at - end) > 3:
             canvas.line(places[-1] + 6, end, places[-1] + 14, at, colour, 1)
         canvas.text(places[-1] + 18, at + 4, name, colour, bold=True)
-    return canvas.finish("families")
+    return canvas
 
 
 def _lines(rows: list[dict[str, Any]]) -> list[tuple[str, str, list[float], list[str]]]:

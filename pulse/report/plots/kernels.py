@@ -11,7 +11,7 @@ from pulse.report.theme import HEAT_STEPS, heat
 TOP, ROW, LABEL, GAP = 44, 28, 250, 3
 
 
-def kernels(figures: dict[str, Any], width: int) -> str | None:
+def kernels(figures: dict[str, Any], width: int) -> Canvas | None:
     """Rows are products, columns widths; a dot marks a kernel that is another than at the width before."""
     rows = figures["widths"]
     products = list(dict.fromkeys(name for row in rows for name in row["kernels"]))
@@ -40,7 +40,7 @@ def kernels(figures: dict[str, Any], width: int) -> str | None:
             _cell(canvas, row, product, left + column * cell, top + (18 if narrow else 0), cell - GAP, before)
             before = kernel or before
     _legend(canvas, width, height)
-    return canvas.finish("kernels")
+    return canvas
 
 
 def _cell(

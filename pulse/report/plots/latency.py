@@ -10,7 +10,7 @@ from pulse.report.text import number, pointer
 TOP, BOTTOM, LEFT, RIGHT = 44, 46, 46, 18
 
 
-def latency(figures: dict[str, Any], width: int) -> str:
+def latency(figures: dict[str, Any], width: int) -> Canvas:
     """Without the duration of a frame there is neither latency nor load: then time per frame against the width."""
     live = figures["frame_ms"] is not None
     height = 400 if width > 500 else 340
@@ -18,7 +18,7 @@ def latency(figures: dict[str, Any], width: int) -> str:
     marks = _marks(figures, live)
     if not marks:
         canvas.text(width / 2, height / 2, "no width keeps up with real time", anchor="middle")
-        return canvas.finish("latency")
+        return canvas
     x_end = ceiling(max([m["x"] for m in marks] + _budget(figures["budget_ms"], [m["x"] for m in marks])))
     y_end = ceiling(max([m["y"] for m in marks] + _budget(figures["cpu_budget"], [m["y"] for m in marks])))
     x = Scale(-0.05 * x_end, x_end, LEFT, width - RIGHT)  # the first mark keeps clear of the numbers
@@ -42,7 +42,7 @@ def latency(figures: dict[str, Any], width: int) -> str:
     _recommended(canvas, [(x(m["x"]), y(m["y"]), m["chosen"]) for m in marks], width, height)
     if len(figures["engines"]) > 1:
         _legend(canvas, figures, width)
-    return canvas.finish("latency")
+    return canvas
 
 
 def _marks(figures: dict[str, Any], live: bool) -> list[dict[str, Any]]:
