@@ -20,6 +20,7 @@ REMEDIES = {
     "dataset-corrupt": "delete the line, and it is timed again; or gather into a new file",
     "dataset-foreign": "gather into a new file; to go on with this one, repeat the options it was begun with",
     "output-unwritable": "choose another place with -o",
+    "file-unreadable": "mend its permissions, or gather into a new file",
     "core-unavailable": "choose another core with --core, or leave it out for the last one that is allowed",
     "out-of-memory": "free some memory: timing needs twice the size of the largest cache, and at least 66 MB",
     "shapes-invalid": "keep m, k and n within bounds: weights up to 32 MiB, B and C up to 64 MiB",

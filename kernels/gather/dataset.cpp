@@ -1,6 +1,8 @@
 #include "gather/dataset.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,8 +90,17 @@ static Failure corrupt(const std::string& path, size_t line, const char* found) 
 
 Found read_dataset(const std::string& path, const std::string& wanted) {
     Found found;
+    struct stat facts{};
+    if (stat(path.c_str(), &facts) != 0) return found;
+    if (!S_ISREG(facts.st_mode)) {
+        found.failure = Failure{"output-unwritable", path, "a path that can be written", "a folder or device"};
+        return found;
+    }
     std::ifstream file(path, std::ios::binary);
-    if (!file) return found;
+    if (!file) {
+        found.failure = Failure{"file-unreadable", path, "a data set that can be read", "the system refused"};
+        return found;
+    }
     std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     if (text.compare(0, std::strlen(FORMAT) + 1, std::string(FORMAT) + "\n") != 0) {
         found.failure = corrupt(path, 1, "a file of another kind or version");
@@ -141,7 +152,9 @@ std::optional<Failure> write_file(const std::string& path, const std::string& te
 
 Appender::Appender(const std::string& path, int64_t keep_bytes) {
     file_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (file_ < 0 || ftruncate(file_, keep_bytes) != 0 || lseek(file_, 0, SEEK_END) < 0) error_ = errno;
+    // The lock is released with the process, however that ends; two runs on one file would mix their lines.
+    if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) != 0 || ftruncate(file_, keep_bytes) != 0 || lseek(file_, 0, SEEK_END) < 0)
+        error_ = errno;
 }
 
 Appender::~Appender() {
