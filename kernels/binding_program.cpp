@@ -76,6 +76,14 @@ public:
         runner_.run(length);
     }
 
+    double time(int64_t length, int64_t repeats) {
+        for (const nb::object& array : held_) require(array.is_valid(), "a port without an array");
+        require(repeats >= 1, "repeats must be positive");
+        const Lock lock(busy_);
+        nb::gil_scoped_release free;
+        return runner_.time(length, repeats);
+    }
+
     std::vector<double> profile(int64_t length) {
         for (const nb::object& array : held_) require(array.is_valid(), "a port without an array");
         std::vector<double> times(runner_.steps());
@@ -254,5 +262,6 @@ void bind_programs(nb::module_& m) {
         .def("step", &Bound::step, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
         .def("run_on", &Bound::run_on, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
         .def("run", &Bound::run, nb::arg("length"))
+        .def("time", &Bound::time, nb::arg("length"), nb::arg("repeats"), "Mean nanoseconds of so many pulses.")
         .def("profile", &Bound::profile, nb::arg("length"), "Runs one pulse; nanoseconds of each step.");
 }

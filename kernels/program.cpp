@@ -158,8 +158,27 @@ void Runner::run(int64_t length) {
     close();
 }
 
+using Clock = std::chrono::steady_clock;
+static double nanoseconds(Clock::duration d) { return std::chrono::duration<double, std::nano>(d).count(); }
+
+double Runner::time(int64_t length, int64_t repeats) {
+    const Clock::time_point start = Clock::now();
+    for (int64_t i = 0; i < repeats; i++) run(length);
+    return nanoseconds(Clock::now() - start) / static_cast<double>(repeats);
+}
+
+// What one reading of the clock adds between two others, at least.
+static double clock_overhead() {
+    double least = 1e9;
+    for (int i = 0; i < 64; i++) {
+        const Clock::time_point start = Clock::now();
+        least = std::min(least, nanoseconds(Clock::now() - start));
+    }
+    return least;
+}
+
 void Runner::profile(int64_t length, double* out) {
-    using Clock = std::chrono::steady_clock;
+    const double overhead = clock_overhead();
     open(length);
     {
         [[maybe_unused]] const FlushToZero guard;
@@ -168,7 +187,7 @@ void Runner::profile(int64_t length, double* out) {
         for (const Program::Step& step : program_->steps_) {
             step.fn(step.args, memory);
             const Clock::time_point now = Clock::now();
-            *out++ = std::chrono::duration<double, std::nano>(now - last).count();
+            *out++ = std::max(nanoseconds(now - last) - overhead, 0.0);
             last = now;
         }
     }

@@ -108,7 +108,9 @@ public:
     Runner(std::shared_ptr<const Program> program, std::shared_ptr<State> state, bool huge);
     void bind(int64_t port, float* data) { regions_[FIRST_PORT + port] = data; }
     void run(int64_t length);
-    // Nanoseconds per step of one pulse; out has one value per step.
+    // Mean nanoseconds of so many pulses.
+    double time(int64_t length, int64_t repeats);
+    // Nanoseconds per step of one pulse, what reading the clock takes left out; out has one value per step.
     void profile(int64_t length, double* out);
     size_t steps() const { return program_->steps_.size(); }
     const Program& program() const { return *program_; }

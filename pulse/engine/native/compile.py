@@ -48,7 +48,7 @@ class NativeModel:
             picker: picks the kernels of products; without one they go by the rule.
         """
         self.info = info
-        self._picker = picker
+        self.picker = picker
         self.isa = current(isa)
         if not supported_isa(self.isa):
             raise PulseError(
@@ -69,11 +69,15 @@ class NativeModel:
         if found is None:
             net = build(self._proto, self.info, width)
             run_passes(net)
-            plan, layout = lower(net, self.isa, self._weights, self._picker)
+            plan, layout = lower(net, self.isa, self._weights, self.picker)
             own = self._weights.finish()
             found = Compiled(plan, layout, plan.make(self._weights.shared, own))
             self._widths[width] = found
         return found
+
+    def with_picker(self, picker: Any) -> NativeModel:
+        """The same model, its kernels picked by another."""
+        return NativeModel(self._proto, self.info, self.isa, self.huge, picker)
 
     def new_state(self, layout: Layout) -> Any:
         """Memory of one stream at its start."""

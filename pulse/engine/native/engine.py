@@ -117,6 +117,12 @@ class NativeEngine:
         check_pulse(outputs, self._info.outputs, width, written=True)
         return self._bench(width).runner, width
 
+    def blank(self, width: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Zeros for the inputs and outputs of a pulse."""
+        made = [{p.name: np.zeros(pulse_shape(p, width), np.float32) for p in ports} for ports in
+                (self._info.inputs, self._info.outputs)]  # fmt: skip
+        return made[0], made[1]
+
     def _bench(self, width: int) -> Bench:
         found = self._benches.get(width)
         if found is None:

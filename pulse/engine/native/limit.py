@@ -28,6 +28,23 @@ class Work:
     count: int = 1
 
 
+@dataclass(frozen=True)
+class Roof:
+    """What one core does at best: operations and bytes of weights per nanosecond."""
+
+    flops: float
+    bytes: float
+
+    def ns(self, macs: float, size: float) -> float:
+        """Nanoseconds that a product takes at least."""
+        return max(2 * macs / self.flops, size / self.bytes)
+
+    @staticmethod
+    def of(isa: str, size: int) -> Roof:
+        """Measured, for weights of `size` bytes in all."""
+        return Roof(max(float(native().peak_flops(isa)) for _ in range(SAMPLES)), bandwidth(isa, size))
+
+
 def limit_us(net: Net, isa: str) -> float:
     """Microseconds of a pulse if nothing but its products took time: the sum over products of the larger of what the
     multiply-adds and what reading the weights takes, these coming from the cache that holds the model's all.
@@ -35,9 +52,8 @@ def limit_us(net: Net, isa: str) -> float:
     `net` is as built; products are those of the graph, before any are merged. The net is changed.
     """
     works = products(net)
-    peak = max(native().peak_flops(isa) for _ in range(SAMPLES))
-    speed = bandwidth(isa, sum(w.bytes for w in works))
-    return sum(w.count * max(2 * w.macs / peak, w.bytes / speed) for w in works) / 1e3
+    roof = Roof.of(isa, sum(w.bytes for w in works))
+    return sum(w.count * roof.ns(w.macs, w.bytes) for w in works) / 1e3
 
 
 def products(net: Net) -> list[Work]:

@@ -147,7 +147,7 @@ def product(
     count = int(np.prod([loop.count for loop in loops], dtype=np.int64)) if loops else 1
     ctx.step(
         "product", args, m=m, k=k, n=n, count=count, kernel=choice.kernel.name, picked_by=choice.picked_by,
-        layout=layout, macs=m * k * n * count, bytes=4 * m * k * groups,
+        layout=layout, macs=m * k * n * count, bytes=4 * m * k * groups, act=attrs["act"], takes=shape.takes,
     )  # fmt: skip
 
 
