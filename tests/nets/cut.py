@@ -26,8 +26,8 @@ class Pad(Layer):
 
     @property
     def hides(self) -> bool:  # type: ignore[override]
-        """Frames reflected twice may stand where they stood, which no rule for one op can know."""
-        return self.mode == "reflect"
+        """Frames made of the signal's first ones cannot be known ahead, though later frames are."""
+        return self.mode != "constant"
 
     def apply(self, b: Builder, x: Value) -> Value:
         if self.mode != "constant" and (self.before < 0 or self.after < 0):
