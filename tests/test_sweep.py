@@ -237,6 +237,19 @@ def test_engines_are_compared(tmp_path: Path) -> None:
     assert json.loads(unknown.stdout)["error"]["code"] == "usage"
 
 
+def test_the_native_engine_tells_families_and_kernels() -> None:
+    pytest.importorskip("pulse._native", reason="the native module is not built")
+    found = pulse.report.sweep(ENC, [1, 4], engines=["native"], quick=True)
+    assert found["engine"] == "native"
+    for row in found["widths"]:
+        assert sum(row["families"].values()) == pytest.approx(1)
+        assert {"convolution", "recurrent", "linear"} <= set(row["families"])
+        assert set(row["products_us"]) == set(row["kernels"]) != set()
+    for change in found["kernel_changes"]:
+        assert len(set(change["kernels"].values())) == 2
+        assert change["kernels"]["1"] == found["widths"][0]["kernels"][change["product"]]
+
+
 def test_a_recording_is_fed(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shapes = {"feat_erb": (1, 1, 7, 16), "feat_spec": (1, 2, 7, 32)}

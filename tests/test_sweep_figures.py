@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulse.report import statistics
-from pulse.report.families import CALL, CONVOLUTION, RECURRENT, per_run, shares
+from pulse.report.families import CALL, CONVOLUTION, LINEAR, MOVEMENT, RECURRENT, per_run, shares
 from pulse.report.noise import PREEMPTED, Watch, verdict
 from pulse.report.recommend import frontier, recommend
 from pulse.report.schedule import schedule
@@ -180,6 +180,25 @@ def test_shares_come_from_the_middle_of_the_runs() -> None:
     assert crowded is not None
     assert crowded.families == pytest.approx({CONVOLUTION: 31.5 / 82, RECURRENT: 9.5 / 82, CALL: 0.5})
     assert shares({}, 1.0, 1.0) is None
+
+
+def test_native_steps_become_families_and_kernels() -> None:
+    from pulse.engine.native.plan import Step
+    from pulse.report.native import told
+
+    gru = {"m": 768, "k": 256, "kernel": "v4_mmm_f32_64x1"}
+    steps = [
+        Step("copy", "History:x", {}),
+        Step("depthwise", "c.0", {}),
+        Step("product", "c.1", {}, facts={"kernel": "v4_nl_f32_8x16"}),
+        Step("product", "g", {}, facts=gru),
+        Step("gru", "g", {}, facts={"kernel": "gru"}),
+    ]
+    found = told(steps, [1.0, 2.0, 3.0, 4.0, 8.0], 20.0, {"c.1": "Conv", "g": "GRU"})
+    wanted = {CONVOLUTION: 0.25, RECURRENT: 0.4, LINEAR: 0.2, MOVEMENT: 0.05, CALL: 0.1}
+    assert found.families == pytest.approx(wanted)
+    assert found.kernels == {"c.1": "v4_nl_f32_8x16", "g": "v4_mmm_f32_64x1", "g (gru)": "gru"}
+    assert found.product_us == {"c.1": 3.0, "g": 4.0, "g (gru)": 8.0}
 
 
 @pytest.mark.parametrize(

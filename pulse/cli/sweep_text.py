@@ -27,13 +27,23 @@ def print_sweep(found: dict[str, Any]) -> None:
         click.echo("latency and CPU load need the duration of a frame: --frame-ms, or --rate and --hop")
     click.echo(f"state: {first['state_bytes']:,} bytes, weights: {first['weight_bytes']:,} bytes")
     for change in found["kernel_changes"]:
-        picks = ", ".join(f"P = {pulse} {kernel}" for pulse, kernel in change["kernels"].items())
-        click.echo(f"kernels of {change['product']}: {picks}")
+        click.echo(f"kernels of {change['product']}: {_picks(change['kernels'])}")
     advice = found["recommended"]
     chosen = "none" if advice["pulse"] is None else f"P = {advice['pulse']}"
     click.echo(f"recommended: {chosen}: {advice['why']}")
     if found["noisy"]:
         told("warning", "the machine was noisy: " + "; ".join(found["noise"]["reasons"]))
+
+
+def _picks(kernels: dict[str, str]) -> str:
+    """The kernels by width, each told once: `64x1, from P = 2 64x2`."""
+    told: list[str] = []
+    before = None
+    for pulse, kernel in kernels.items():
+        if kernel != before:
+            told.append(f"from P = {pulse} {kernel}" if told else kernel)
+        before = kernel
+    return ", ".join(told)
 
 
 def _cells(row: dict[str, Any], several: bool, live: bool) -> list[Any]:
