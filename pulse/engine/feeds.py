@@ -20,8 +20,11 @@ class Feeds:
         self._waiting: dict[str, list[np.ndarray]] = {p.name: [] for p in inputs if p.axis is not None}
         self._latest: dict[str, np.ndarray] = {}
 
-    def add(self, data: np.ndarray | Mapping[str, np.ndarray]) -> None:
-        """Checks and keeps what one push brings. Nothing is kept if anything is wrong."""
+    def add(self, data: np.ndarray | Mapping[str, np.ndarray], whole: int = 1) -> None:
+        """Checks and keeps what one push brings. Nothing is kept if anything is wrong.
+
+        With what waits already, it must be a multiple of `whole` source frames.
+        """
         arrays = self._named(data)
         checked = {n: self._check(self._ports[n], a) for n, a in arrays.items()}
         counts = {n: self._source_frames(self._ports[n], checked[n]) for n in self._waiting if n in checked}
@@ -42,6 +45,15 @@ class Feeds:
                 required="the same stretch of signal in every input",
                 found=", ".join(f"{n}: {c} source frames" for n, c in counts.items()),
                 remedy="push as many frames of each input as its rate asks for",
+            )
+        waiting = self.frames() + next(iter(counts.values()))
+        if waiting % whole:
+            raise PulseError(
+                "frames-mismatch",
+                node="push",
+                required=f"whole pulses of {whole} frames in raw mode",
+                found=f"{waiting} frames",
+                remedy="push whole pulses, or leave raw mode",
             )
         for name, array in checked.items():
             if name in self._waiting:

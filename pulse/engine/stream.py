@@ -81,15 +81,7 @@ class Stream:
         if quick is not None:
             return quick
         self._bound = None
-        self._feeds.add(data)
-        if raw and self._feeds.frames() % self._width():
-            raise PulseError(
-                "frames-mismatch",
-                node="push",
-                required=f"whole pulses of {self._width()} frames in raw mode",
-                found=f"{self._feeds.frames()} frames",
-                remedy="push whole pulses, or leave raw mode",
-            )
+        self._feeds.add(data, self._width() if raw else 1)
         parts = []
         while (width := self._next_width()) > 0:
             parts.append(self._run(self._feeds.take(width), width, 0, raw))
