@@ -53,14 +53,14 @@ public:
     }
 
     // One pulse on these arrays if they are the ones bound, false if they must be checked first.
-    bool step(nb::dict inputs, nb::dict outputs, int64_t length) {
+    bool step(nb::handle inputs, nb::handle outputs, int64_t length) {
         if (!same(inputs, 0, inputs_) || !same(outputs, inputs_, held_.size())) return false;
         run(length);
         return true;
     }
 
     // One pulse on arrays that may be new; false, and nothing done, if one is missing or does not fit.
-    bool run_on(nb::dict inputs, nb::dict outputs, int64_t length) {
+    bool run_on(nb::handle inputs, nb::handle outputs, int64_t length) {
         {
             const Lock lock(busy_);
             if (!bind(inputs, 0, inputs_) || !bind(outputs, inputs_, held_.size())) return false;
@@ -106,12 +106,16 @@ private:
         std::atomic_flag& flag_;
     };
 
-    PyObject* find(const nb::dict& arrays, size_t port) const {
+    PyObject* find(nb::handle arrays, size_t port) const {
         return PyDict_GetItem(arrays.ptr(), PyList_GET_ITEM(names_.ptr(), static_cast<Py_ssize_t>(port)));
     }
 
-    bool same(const nb::dict& arrays, size_t first, size_t last) const {
-        if (nb::len(arrays) != last - first) return false;
+    static bool holds(nb::handle arrays, size_t count) {
+        return PyDict_Check(arrays.ptr()) && static_cast<size_t>(PyDict_Size(arrays.ptr())) == count;
+    }
+
+    bool same(nb::handle arrays, size_t first, size_t last) const {
+        if (!holds(arrays, last - first)) return false;
         for (size_t port = first; port < last; port++) {
             PyObject* found = find(arrays, port);
             if (!found || found != held_[port].ptr()) return false;
@@ -119,8 +123,8 @@ private:
         return true;
     }
 
-    bool bind(const nb::dict& arrays, size_t first, size_t last) {
-        if (nb::len(arrays) != last - first) return false;
+    bool bind(nb::handle arrays, size_t first, size_t last) {
+        if (!holds(arrays, last - first)) return false;
         for (size_t port = first; port < last; port++) {
             const nb::handle found = find(arrays, port);
             if (!found || !(port < inputs_ ? hold<Given>(port, found) : hold<Taken>(port, found))) return false;
@@ -259,8 +263,8 @@ void bind_programs(nb::module_& m) {
         .def(nb::init<std::shared_ptr<const pulse::Program>, std::shared_ptr<pulse::State>, bool, nb::list,
                       std::vector<std::vector<int64_t>>, size_t>(),
              nb::arg("program"), nb::arg("state"), nb::arg("huge"), nb::arg("names"), nb::arg("shapes"), nb::arg("inputs"))
-        .def("step", &Bound::step, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
-        .def("run_on", &Bound::run_on, nb::arg("inputs"), nb::arg("outputs"), nb::arg("length"))
+        .def("step", &Bound::step, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"))
+        .def("run_on", &Bound::run_on, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"))
         .def("run", &Bound::run, nb::arg("length"))
         .def("time", &Bound::time, nb::arg("length"), nb::arg("repeats"), "Mean nanoseconds of so many pulses.")
         .def("profile", &Bound::profile, nb::arg("length"), "Runs one pulse; nanoseconds of each step.");
