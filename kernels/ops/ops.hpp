@@ -83,7 +83,7 @@ inline float real(int64_t bits) {
 // Pooling of channels over frames (t) and bands (f): kernel k*, step s*, dilation d*, padding p*, sizes *in and *out, strides
 // x* and y*. max or mean; the mean divides by all taps (whole) or by those inside.
 #define PULSE_FIELDS_pool(F)                                                                                             \
-    F(x) F(y) F(max) F(whole) F(channels) F(xc) F(yc) F(tin) F(tout) F(xt) F(yt) F(kt) F(st) F(dt) F(pt) F(fin) F(fout)   \
+    F(x) F(y) F(max) F(whole) F(batch) F(xb) F(yb) F(channels) F(xc) F(yc) F(tin) F(tout) F(xt) F(yt) F(kt) F(st) F(dt) F(pt) F(fin) F(fout)   \
     F(xf) F(yf) F(kf) F(sf) F(df) F(pf)
 
 // As gru, for an LSTM: blocks of i, o, f, c; peepholes: as many blocks of i, o, f, or none; c: the cell state.

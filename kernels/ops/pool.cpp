@@ -36,10 +36,8 @@ static int64_t taps_inside(int64_t out, int64_t kernel, int64_t step, int64_t di
     return count;
 }
 
-static void pool(const pool_args& s, const Memory& memory) {
+static void pool_one(const pool_args& s, const float* x, float* y) {
     const bool max = s.max != 0;
-    const float* x = at(memory, s.x);
-    float* y = at(memory, s.y);
     // channels or bands innermost, whichever are contiguous
     const bool by_channel = s.yc == 1;
     for (int64_t t = 0; t < s.tout; t++) {
@@ -68,6 +66,10 @@ static void pool(const pool_args& s, const Memory& memory) {
             for (int64_t c = 0; c < s.channels; c++) y[c * s.yc + t * s.yt + f * s.yf] /= static_cast<float>(frames * bands);
         }
     }
+}
+
+static void pool(const pool_args& s, const Memory& memory) {
+    for (int64_t b = 0; b < s.batch; b++) pool_one(s, at(memory, s.x) + b * s.xb, at(memory, s.y) + b * s.yb);
 }
 
 }  // namespace pulse::PULSE_NS

@@ -14,8 +14,8 @@ def pool(ctx: Context, node: Node) -> None:
         ctx.out(node.outputs[0], (0, 2, 1) if len(ctx.net.shape(node.inputs[0])) == 3 else None),
     )
     axes = len(x.shape) - 2
-    if axes > 2 or x.shape[0] != 1 or any(node.outputs[1:]):
-        raise Unsupported("pooling over three axes, of a batch, or with indices")
+    if axes > 2 or any(node.outputs[1:]):
+        raise Unsupported("pooling over three axes, or with indices")
     kernel = list(node.attrs["kernel_shape"])
     strides = list(node.attrs.get("strides") or [1] * axes)
     dilations = list(node.attrs.get("dilations") or [1] * axes)
@@ -31,7 +31,8 @@ def pool(ctx: Context, node: Node) -> None:
         x, y = x.insert(3), y.insert(3)
         kernel, strides, dilations, pads = [*kernel, 1], [*strides, 1], [*dilations, 1], [pads[0], 0]
     args: dict[str, Field] = {
-        "x": ref(x), "y": ref(y), "max": int(not mean), "whole": int(whole), "channels": x.shape[1],
+        "x": ref(x), "y": ref(y), "max": int(not mean), "whole": int(whole),
+        "batch": x.shape[0], "xb": x.strides[0], "yb": y.strides[0], "channels": x.shape[1],
         "xc": x.strides[1], "yc": y.strides[1],
         "tin": x.shape[2], "tout": y.shape[2], "xt": x.strides[2], "yt": y.strides[2],
         "kt": kernel[0], "st": strides[0], "dt": dilations[0], "pt": pads[0],

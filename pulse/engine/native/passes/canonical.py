@@ -66,7 +66,7 @@ def _einsum_of(net: Net, node: Node, equation: str, a: str, b: str) -> list[Node
     inner = [c for c in first if c in second and c not in result]
     rows = [c for c in second if c not in first]
     columns = [c for c in first if c not in second]
-    if set(columns + groups + rows) != set(result) or not rows or not inner:
+    if set(columns + groups + rows) != set(result) or not inner:
         return [node]
     size = {c: d for text, name in ((first, a), (second, b)) for c, d in zip(text, net.shape(name), strict=True)}
 

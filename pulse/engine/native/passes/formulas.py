@@ -240,6 +240,7 @@ FORMULAS: dict[str, Formula] = {
         for op in ("Neg", "Abs", "Relu", "Sigmoid", "Tanh", "Exp", "Log", "Sqrt", "Reciprocal", "Erf")
     },
     **{op: _unary(op.lower()) for op in ("Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Tan", "Atan", "IsNaN")},
+    **{op: _unary(op.lower()) for op in ("Asin", "Acos", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")},
     "Add": _add,
     "Sub": _sub,
     "Mul": _mul,
