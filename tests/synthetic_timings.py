@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pulse.costmodel.cells import acceptable, cells
 from pulse.costmodel.dataset import Dataset, Limits, Timed
 from pulse.costmodel.shapes import Product, in_homes, sweep
+
 from pulse.engine.pick import Kernel, kernels
 
 Truth = Callable[[Kernel, Product], float]
@@ -47,9 +48,7 @@ def dataset(
     )  # fmt: skip
 
 
-def _sample(
-    isa: str, product: Product, ns: Truth, noise: float, outliers: float, draw: random.Random
-) -> Timed:
+def _sample(isa: str, product: Product, ns: Truth, noise: float, outliers: float, draw: random.Random) -> Timed:
     odd, even = [], []
     for kernel in kernels(isa):
         if not acceptable(kernel, product):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
 from pulse.costmodel.cells import acceptable, cells, kernel_from_name, panel_heights
+from pulse.costmodel.dataset import Limits, read_dataset
 from pulse.costmodel.features import Machine, features
 from pulse.costmodel.gather import Settings, gather
-from pulse.costmodel.dataset import Limits, read_dataset
 from pulse.costmodel.shapes import LAYOUTS, Product, sweep
+
 from pulse.engine.isa import available, native
 from pulse.engine.pick import LANES, Kernel, kernels
 

@@ -1,4 +1,4 @@
-"""Data sets: written by native code, read by Python, resumed after any interruption, refused when foreign or corrupt."""
+"""Data sets: written by native code, read by Python, resumed after any interruption, refused when not our own."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import synthetic_timings as synthetic
-
 from pulse.costmodel.dataset import parse_dataset, read_dataset, write_dataset
 from pulse.costmodel.gather import Settings, default_products, gather, isas_of
 from pulse.costmodel.shapes import ACTS, HOMES, LAYOUTS, Product, in_homes, read_list, sweep, write_list
+
 from pulse.engine.isa import available
 from pulse.errors import PulseError
 
@@ -109,7 +109,7 @@ def test_killed_at_ten_random_moments_it_ends_complete(tmp_path: Path) -> None:
             lines = path.read_text().split("samples\n", 1)[-1].count("\n")
             assert lines >= kept, "finished samples were lost"
             kept = lines
-    assert 0 < kept
+    assert kept > 0
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     data = read_dataset(path)
     assert sorted(map(str, (s.product for s in data.samples))) == sorted(map(str, products))
@@ -134,13 +134,8 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
         at = draw.randrange(start, len(whole) - 1)
         changed = bytearray(whole)
         changed[at] ^= 1 << draw.randrange(7)
-        try:
-            read = parse_dataset(bytes(changed), "changed")
-        except PulseError as error:
-            assert error.code == "dataset-corrupt"
-            assert "line" in error.node
-        else:  # only where a newline was made, or the last one lost
-            assert len(read.samples) < 3
+        with pytest.raises(PulseError, match=r"dataset-corrupt at `changed, line \d+`"):
+            parse_dataset(bytes(changed), "changed")
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from statistics import mean
 
 import pytest
 import synthetic_timings as synthetic
-
 from pulse.costmodel import table as tables
 from pulse.costmodel.cells import acceptable
 from pulse.costmodel.constraints import DEFAULT, Constraint, read_constraints
 from pulse.costmodel.fit import Candidate, fit, fit_absolute
 from pulse.costmodel.shapes import Product, in_homes, sweep
 from pulse.costmodel.table import Table
+
 from pulse.engine.isa import available
 from pulse.engine.pick import kernels
 from pulse.errors import PulseError

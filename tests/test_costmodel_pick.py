@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import synthetic_timings as synthetic
-
-import pulse
-from pulse import PulseError, PulseWarning
 from pulse.costmodel import hints as hint_files
 from pulse.costmodel import table as tables
 from pulse.costmodel import tune
@@ -22,6 +18,9 @@ from pulse.costmodel.pick import Picker, cpu, find_table, picker
 from pulse.costmodel.products import products
 from pulse.costmodel.shapes import Product
 from pulse.costmodel.table import Table
+
+import pulse
+from pulse import PulseError, PulseWarning
 from pulse.engine import pick as rule
 from pulse.engine.isa import available
 from pulse.engine.pick import kernels
@@ -38,7 +37,7 @@ def table() -> Table:
 
 
 @pytest.fixture(autouse=True)
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Path]]:
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Empty folders in place of the user's tables and of those that come with pulse."""
     shipped, own = tmp_path / "shipped", tmp_path / "data" / "pulse" / "tables"
     shipped.mkdir()
@@ -46,7 +45,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[P
     monkeypatch.setattr(tables, "SHIPPED", shipped)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("PULSE_ISA", ISA)
-    yield shipped, own
+    return shipped, own
 
 
 def a_hint(m: int, k: int, n: int, name: str, ns: float = 100.0) -> Hint:
@@ -224,7 +223,9 @@ def test_the_engine_takes_the_hints_of_its_model(tmp_path: Path) -> None:
     other = next(
         kernel for kernel in kernels(ISA) if kernel.name != target.kernel and kernel.family == "mmm" and kernel.nr == 1
     )
-    hint = Hint(target.product, {kernel.panel: (kernel.name, 5000.0) for kernel in kernels(ISA) if kernel.family == "mmm"})
+    hint = Hint(
+        target.product, {kernel.panel: (kernel.name, 5000.0) for kernel in kernels(ISA) if kernel.family == "mmm"}
+    )
     hint.panels[other.panel] = (other.name, 1.0)
     entry = Hints(cpu(), ISA, NAMES, found={hint_files.key_of(target.product): hint})
     write_hints(tmp_path / "enc.onnx.hints.json", entry)
@@ -264,7 +265,10 @@ def test_tuning_again_keeps_hints_for_other_cpus(tmp_path: Path) -> None:
     with pytest.raises(PulseError, match="output-exists"):
         tune.check_room(path, ISA, force=False)
     tune.write(path, [some_hints("v3_mmm_f32_16x1")], "enc.onnx", force=True)
-    assert [entry.kernel(Product(64, 384, 1)) for entry in hint_files.load(path)] == ["v3_mmm_f32_8x1", "v3_mmm_f32_16x1"]
+    assert [entry.kernel(Product(64, 384, 1)) for entry in hint_files.load(path)] == [
+        "v3_mmm_f32_8x1",
+        "v3_mmm_f32_16x1",
+    ]
     path.write_text("notes")
     with pytest.raises(PulseError, match="output-exists"):
         tune.write(path, [some_hints()], "enc.onnx", force=False)

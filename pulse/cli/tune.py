@@ -40,6 +40,7 @@ def command(
     pulses: list[int | str],
     inputs: tuple[str, ...],
     outputs: list[str] | None,
+    length_multiple_of: int | None,
     home: str,
     isa: str | None,
     rounds: int,
@@ -62,7 +63,8 @@ def command(
     from pulse.engine.isa import current
 
     path = Path(output) if output else hints.beside(model)
-    listed = products_by_width(model, pulses, options.input_shapes(inputs), outputs, home)
+    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
+    listed = products_by_width(model, pulses, source, home)
     if dataset is not None:
         data = read_dataset(dataset)
         made = [tune.hints_from(data, name, listed) for name in ([isa] if isa else data.kernels)]
@@ -86,13 +88,20 @@ def command(
 
 
 def products_by_width(
-    model: str, pulses: list[int | str], inputs: dict[str, str] | None, outputs: list[str] | None, home: str
+    model: str, pulses: list[int | str], source: dict[str, Any], home: str
 ) -> dict[int, list[Listed]]:
-    """The products of one pulse per width. Raises PulseError `illegal-pulse` for a width the model cannot take."""
+    """The products of one pulse per width.
+
+    Args:
+        source: how a source model is to be read, as `convert` takes it.
+
+    Raises:
+        PulseError: `illegal-pulse` for a width the model cannot take.
+    """
     from pulse.costmodel.products import products
     from pulse.model import illegal_pulse, open_model
 
-    opened = open_model(model, None, inputs=inputs, outputs=outputs)
+    opened = open_model(model, None, **source)
     widths = [int(opened.pulse)] if opened.pulse != "dynamic" else [w for w in pulses if isinstance(w, int)]
     for width in widths:
         if width % opened.granularity:
