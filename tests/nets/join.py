@@ -37,7 +37,8 @@ class Branch(Layer):
 
     @property
     def hides(self) -> bool:  # type: ignore[override]
-        return self.join in ("Max", "Where") or any(step.hides for path in self.paths for step in path)
+        nothing = self.join == "Sub" and len(set(self.paths)) < len(self.paths)
+        return nothing or self.join in ("Max", "Where") or any(step.hides for path in self.paths for step in path)
 
     def apply(self, b: Builder, x: Value) -> Value:
         ends = [arrange(b, b.run(path, x), "NCS") for path in self.paths]
