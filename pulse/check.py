@@ -170,12 +170,12 @@ def _reference(proto: onnx.ModelProto, names: Sequence[str], arrays: Mapping[str
     feeds = {n: a for n, a in arrays.items() if n in fed}
     try:
         return engine.run(feeds)
-    except Exception as problem:  # the engines' own exception types
+    except PulseError as problem:
         raise PulseError(
             "invalid-model",
             node=proto.graph.name,
             required=f"a source model that runs on a signal of shape {[list(a.shape) for a in feeds.values()]}",
-            found=str(problem).strip().splitlines()[0][:300],
+            found=problem.found,
             remedy="run the source model by itself, or skip the check with --no-check",
         ) from None
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from pulse.errors import PulseError
+from pulse.engine.failure import unsupported
 
 
 def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.InferenceSession:
@@ -34,14 +34,12 @@ class OnnxRuntimeEngine:
             except Exception:  # a fusion that rejects the graph
                 self._session = session(proto, optimise=False)
         except Exception as error:  # onnxruntime's own exception types
-            raise PulseError(
-                "engine-unsupported",
-                node=self.name,
-                required="a graph that ONNX Runtime loads",
-                found=str(error).strip().splitlines()[0][:300],
-                remedy="choose --engine reference",
-            ) from None
+            raise unsupported(self.name, "a graph that ONNX Runtime loads", error) from None
         self._outputs = [o.name for o in self._session.get_outputs()]
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return dict(zip(self._outputs, self._session.run(None, dict(feeds)), strict=True))
+        try:
+            results = self._session.run(None, dict(feeds))
+        except Exception as error:  # likewise
+            raise unsupported(self.name, "a graph that ONNX Runtime runs", error) from None
+        return dict(zip(self._outputs, results, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
+from pulse.engine.failure import unsupported
 from pulse.engine.reference_ops import repaired
 
 
@@ -17,11 +18,17 @@ class ReferenceEngine:
     name = "reference"
 
     def __init__(self, proto: onnx.ModelProto) -> None:
-        opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
-        self._evaluator = ReferenceEvaluator(proto, new_ops=repaired(opset))
-        self._outputs = list(self._evaluator.output_names)
+        try:
+            opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
+            self._evaluator = ReferenceEvaluator(proto, new_ops=repaired(opset))
+            self._outputs = list(self._evaluator.output_names)
+        except Exception as error:  # of any kind, for a graph that is not whole
+            raise unsupported(self.name, "a graph that onnx.reference loads", error) from None
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        with np.errstate(all="ignore"):
-            results = self._evaluator.run(None, dict(feeds))
+        try:
+            with np.errstate(all="ignore"):
+                results = self._evaluator.run(None, dict(feeds))
+        except Exception as error:  # the ops raise whatever numpy raises
+            raise unsupported(self.name, "a graph that onnx.reference runs", error) from None
         return dict(zip(self._outputs, (np.asarray(r) for r in results), strict=True))

@@ -231,9 +231,23 @@ class Stream:
         if self._info.length:
             feeds[self._info.length] = np.array(length, np.int64)
         results = self._engine.run(feeds)
+        self._check_frames(results, width)
         if self._states:
             self._states = {s.input: results[s.output] for s in self._info.states}
         return self._counted(results, width, raw)
+
+    def _check_frames(self, results: Mapping[str, np.ndarray], width: int) -> None:
+        """An artefact that gives fewer frames than its manifest says would never come to its end."""
+        for port in self._info.outputs:
+            shape, axis = results[port.name].shape, port.axis or 0
+            if len(shape) != len(port.shape) or shape[axis] != port.frames(width):
+                raise PulseError(
+                    "manifest-invalid",
+                    node=port.name,
+                    required=f"{port.frames(width)} frames on axis {axis} of {len(port.shape)}, as the manifest says",
+                    found=f"shape {shape}",
+                    remedy="convert the source model again",
+                )
 
     def _whole_pulse(self, data: Arrays, raw: bool) -> dict[str, np.ndarray] | None:
         """The outputs if `data` is exactly one pulse which the engine can take as it is: the short way through push."""

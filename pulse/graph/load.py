@@ -14,6 +14,7 @@ from onnx import checker, defs, external_data_helper, inliner, version_converter
 from pulse.errors import PulseError
 from pulse.graph.ir import UNKNOWN, Graph, Node, Port
 from pulse.graph.mend import mend_converted, mend_source
+from pulse.graph.text import undecodable
 
 Source = str | os.PathLike | bytes | onnx.ModelProto
 
@@ -26,7 +27,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, str]:
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
-        return model, model.graph.name or "model"
+        return _with_text(model, "model"), model.graph.name or "model"
     if isinstance(source, bytes):
         return _decode(source, "model"), "model"
     path = Path(source)
@@ -36,12 +37,12 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, str]:
         raise PulseError(
             "file-not-found", node=str(path), required="an ONNX file", found="no such file", remedy="check the path"
         ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
         raise PulseError(
-            "file-not-found",
+            "file-unreadable",
             node=str(path),
-            required="a readable ONNX file",
-            found=error.strerror or str(error),
+            required="an ONNX file that can be read",
+            found=getattr(error, "strerror", None) or str(error),
             remedy="check the path and its permissions",
         ) from None
     model = _decode(data, str(path))
@@ -72,6 +73,12 @@ def _decode(data: bytes, label: str) -> onnx.ModelProto:
             found=f"{len(data)} bytes that do not decode to one" if data else "an empty file",
             remedy="export the model again, or fetch the file again if it was cut short",
         )
+    return _with_text(model, label)
+
+
+def _with_text(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
+    if place := undecodable(model):
+        raise _invalid(label, f"{place} is not UTF-8")
     return model
 
 

@@ -245,6 +245,7 @@ class _Walk:
         self.values.update(outer)
         for name in inner:
             del self.values[name]
+        self.analysis.order = [name for name in self.analysis.order if name not in inner]
         return results
 
 

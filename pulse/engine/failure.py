@@ -1,0 +1,18 @@
+"""What an engine says when the graph it was given does not load or run."""
+
+from __future__ import annotations
+
+from pulse.errors import PulseError
+
+
+def unsupported(engine: str, required: str, error: Exception) -> PulseError:
+    """The diagnostic for whatever a runtime raised: runtimes have exceptions of their own, numpy many."""
+    lines = str(error).strip().splitlines()
+    other = "onnxruntime" if engine == "reference" else "reference"
+    return PulseError(
+        "engine-unsupported",
+        node=engine,
+        required=required,
+        found=lines[0][:300] if lines else type(error).__name__,
+        remedy=f"choose --engine {other}; if it fails as well, convert the source model again",
+    )
