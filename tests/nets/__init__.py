@@ -17,7 +17,7 @@ from nets.net import Net, Plan
 from nets.norm import Best, Norm, Reduce, Softmax
 from nets.pool import Pool
 from nets.position import Position, ShapeMade
-from nets.quant import IntMatMul, QConv, Quant
+from nets.quant import IntMatMul, QConv, QdqConv, Quant
 from nets.recurrent import Across, CumSum, Rnn, Scan
 from nets.reshape import Flatten, Merge, Shuffle, Split, Tile
 from nets.resize import Resize
@@ -62,6 +62,7 @@ __all__ = [
     "Position",
     "Prelu",
     "QConv",
+    "QdqConv",
     "Quant",
     "Reduce",
     "Resize",

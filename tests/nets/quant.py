@@ -118,3 +118,42 @@ class IntMatMul(Layer):
     @classmethod
     def draw(cls, draw: Draw, b: Builder, x: Value) -> IntMatMul:
         return cls(draw(st.integers(1, 4)), draw(st.booleans()))
+
+
+@layer
+@dataclass(frozen=True)
+class QdqConv(Layer):
+    """A convolution in QDQ form: float ops between pairs, weights and bias stored as integers."""
+
+    k: int
+    pads: tuple[int, int] = (0, 0)
+    per_channel: bool = False
+    out: int = 3
+
+    hides = True
+
+    def apply(self, b: Builder, x: Value) -> Value:
+        if self.per_channel and b.opset < 13:
+            raise Invalid("per channel comes later")
+        x = arrange(b, x, "NCS")
+        c = x.size("C")
+        step, attributes = windows(b, x, self.k, 1, 1, self.pads)
+        q, scale, zero = quantize(b, x.name)
+        entry = b.op("DequantizeLinear", q, scale, zero)
+        shape = (self.out,) if self.per_channel else ()
+        axis = {"axis": 0} if self.per_channel else {}
+        scales = b.const(b.rng.uniform(0.01, 0.02, shape), np.float32)
+        w = b.const(b.rng.integers(-60, 60, (self.out, c, self.k)), np.int8)
+        w = b.op("DequantizeLinear", w, scales, b.const(np.zeros(shape), np.int8), **axis)
+        bias = b.const(b.rng.integers(200, 900, self.out), np.int32)
+        bias = b.op("DequantizeLinear", bias, b.const(np.full(shape, 6e-4), np.float32), **axis)
+        y = b.op("Conv", entry, w, bias, kernel_shape=[self.k], **attributes)
+        out_scale, out_zero = odd_scale(b, 0.05), b.const(128, np.uint8)
+        y = b.op("DequantizeLinear", b.op("QuantizeLinear", y, out_scale, out_zero), out_scale, out_zero)
+        return b.value(x, y, (1, self.out, -1), length=x.length.then(step))
+
+    @classmethod
+    def draw(cls, draw: Draw, b: Builder, x: Value) -> QdqConv:
+        k = draw(st.integers(1, 3))
+        pads = draw_pads(draw, k, 1)
+        return cls(k, (0, 0) if isinstance(pads, str) else pads, draw(st.booleans()))
