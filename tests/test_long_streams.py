@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nets import from_text
-from oracle import Case, Full, compare
+from oracle import Case, Full, assert_streams, compare
 
 import pulse
 
@@ -153,6 +153,15 @@ def test_late_positions_count_on(engine: str) -> None:
         found = np.concatenate([out["p"], tail["p"]])
         assert np.array_equal(found, wanted)
         assert np.array_equal(np.concatenate([out["y"], tail["y"]], 1)[0], wanted.astype(np.float32))
+
+
+def test_the_tail_of_a_signal_cut_far_from_its_start() -> None:
+    """Whether frames past the end matter is tried at lengths past the cut, too."""
+    source = from_text(
+        "(float[1,2,S] x, float[2,2,3] w1, float[2] w2, float[2,1] w3) => (float y) <int64[1] k = {5000}> "
+        "{ a = Slice(x, k, vend, v2) b = Add(a, w3) y = Conv<pads=[1,1]>(b, w1, w2) }"
+    )
+    assert_streams(source, lengths=(5003, 5101), min_length=5001, widths=(7,), ways=1)
 
 
 MEMORY = """

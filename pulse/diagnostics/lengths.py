@@ -79,6 +79,16 @@ ENTRIES = (
         remedy="Bring both to one rate: stride or pool the faster one, up-sample the slower.",
     ),
     Diagnostic(
+        "state-too-large",
+        1,
+        what="the stream would have to keep more than any stream should",
+        why="Delays, padding and windows of more than 4 million frames, strides and pulses of more than 262,144, or a "
+        "single state of more than 134 million numbers are nearly always a wrong number in the file.",
+        example="nn.Conv1d(1, 1, 3, dilation=2_000_000_000)",
+        remedy="Look at the sizes of the node that is named. A model that does need such a context can still run on "
+        "whole signals.",
+    ),
+    Diagnostic(
         "pad-mode",
         1,
         what="this padding takes frames from the far end of the signal",

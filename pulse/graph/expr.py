@@ -15,6 +15,8 @@ from math import floor, lcm
 
 import numpy as np
 
+from pulse.graph.limits import frames, grain
+
 # Lengths at which inequalities are tried: every small one, then far ones that show the slope.
 _SAMPLES = np.concatenate([np.arange(0, 1024), np.arange(4096, 4160), [1 << 20, (1 << 20) + 1, 1 << 34, (1 << 34) + 1]])
 
@@ -226,6 +228,26 @@ class Expr:
             total = total + int(coefficient * scale) * value
         return total // scale
 
+    def trials(self) -> np.ndarray:
+        """Lengths of signal at which to try what may change with the length: the first, those past every bend, and far
+        ones, each over the whole pattern that floors make."""
+        span = np.arange(1, max(4096, 2 * self.period + 1))
+        return np.concatenate([span, self.bend + span, (1 << 24) + span])
+
+    @property
+    def bend(self) -> int:
+        """A length from which on `max(0, ...)` no longer changes between its two sides."""
+        out = 0
+        for atom, _ in self.terms:
+            if atom.arg is None:
+                continue
+            out = max(out, atom.arg.bend)
+            if atom.kind == "max":
+                signs = np.sign(atom.arg.at(1 << np.arange(35)))
+                changed = np.flatnonzero(signs != signs[-1])
+                out = max(out, 1 << int(changed[-1] + 1) if changed.size else 0)
+        return out
+
     def holds(self, test: Callable[[np.ndarray], np.ndarray], start: int = 1) -> bool:
         """Whether a test of the sign is true for every length from `start` on. Raises NotAffine if that changes."""
         answers = np.asarray(test((self * self.denominator).at(_SAMPLES[start <= _SAMPLES])))
@@ -319,6 +341,7 @@ def most_ahead(rate: Fraction, length: Expr, step: int) -> int:
     """`max over N of rate*N - length(N)`, N over multiples of `step`: frames by which emission at `rate` would run
     ahead of what is certain to exist."""
     period = lcm(length.period, step, rate.denominator)
-    last = max(4 * period, 2048)
+    grain(period, "a pattern of lengths")
+    last = max(4 * period, 2048) + frames(length.bend, "a cut")
     n = np.arange(0, last + period, lcm(step, rate.denominator), dtype=np.int64)
     return int((rate.numerator * n // rate.denominator - length.at(n)).max())

@@ -8,6 +8,7 @@ import numpy as np
 from onnx import defs, helper, numpy_helper, shape_inference
 
 from pulse.graph.ir import Node
+from pulse.graph.limits import numbers
 
 
 def infer(
@@ -17,6 +18,7 @@ def infer(
 
     Raises ValueError with ONNX's own message if the shapes do not fit the op or cannot be told from what is given.
     """
+    _check_channels(node, inputs)
     names = [f"i{k}" if t is not None else "" for k, t in enumerate(inputs)]
     outputs = [f"o{k}" if o else "" for k, o in enumerate(node.outputs)]
     proto = Node(node.op, names, outputs, node.attrs).to_proto()
@@ -45,8 +47,51 @@ def infer(
     return found
 
 
+# What these make may be far larger than what they are given.
+_GROWING = {"ConstantOfShape", "Expand", "EyeLike", "HammingWindow", "HannWindow", "BlackmanWindow", "MelWeightMatrix",
+            "OneHot", "Pad", "Range", "Resize", "Tile"}  # fmt: skip
+
+
+def _check_size(node: Node, inputs: Sequence[np.ndarray | None], opset: int) -> None:
+    types = [None if a is None else (helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for a in inputs]
+    try:
+        shapes = infer(node, types, inputs, opset)
+    except ValueError:
+        return  # the evaluation will say what is wrong
+    for _, shape in shapes:
+        numbers(shape, "a constant")
+
+
+# Per op whose features ONNX's inference does not hold against its weights: the axis of the features, the input which
+# holds the weights, and their axis that must fit. In a convolution it is one of `group` parts.
+_CHANNELS = {
+    "Conv": (1, 1, 1),
+    "ConvInteger": (1, 1, 1),
+    "QLinearConv": (1, 3, 1),
+    "ConvTranspose": (1, 1, 0),
+    "BatchNormalization": (1, 1, 0),
+    "GRU": (2, 1, 2),
+    "LSTM": (2, 1, 2),
+    "RNN": (2, 1, 2),
+}
+
+
+def _check_channels(node: Node, inputs: Sequence[tuple[int, tuple[int, ...]] | None]) -> None:
+    axis, weights, fit = _CHANNELS.get(node.op, (0, 0, 0))
+    data, kernel = inputs[0] if inputs else None, inputs[weights] if len(inputs) > weights else None
+    if not weights or data is None or kernel is None or len(data[1]) <= axis or len(kernel[1]) <= fit:
+        return
+    groups = node.attrs.get("group", 1) if fit == 1 else 1
+    if data[1][axis] != kernel[1][fit] * groups:
+        raise ValueError(
+            f"{data[1][axis]} channels for weights of shape {list(kernel[1])}, which take {kernel[1][fit] * groups}"
+        )
+
+
 def evaluate(node: Node, inputs: Sequence[np.ndarray | None], opset: int) -> list[np.ndarray]:
-    """Output arrays of one node by onnx.reference. Raises ValueError where that fails."""
+    """Output arrays of one node by onnx.reference. Raises ValueError where that fails, TooLarge before it grows."""
+    if node.op in _GROWING:
+        _check_size(node, inputs, opset)
     from onnx.reference import ReferenceEvaluator
 
     from pulse.engine.reference_ops import repaired

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import PulseError
+from pulse.graph import limits
 from pulse.graph.expr import Expr, agreement, most_ahead
 from pulse.graph.infer import evaluate, infer
 from pulse.graph.ir import Node
@@ -80,10 +81,10 @@ class Context:
         key = ("align", value.name, fact.axis, fact.delay, delay)
         if key not in self._memo:
             frames = delay - fact.delay
+            state = self.emit.open_state(f"{value.name}.delay", fact.block(frames), fact.dtype)
             initial = fact.frames(max(-delay, 0), max(-fact.delay, 0))
             lead = np.zeros(fact.block(frames - initial.shape[fact.axis]), np_type(fact.dtype))
             start = np.concatenate([lead, initial], axis=fact.axis)
-            state = self.emit.open_state(f"{value.name}.delay", fact.block(frames), fact.dtype)
             hist = self.emit.current(state, start)
             attrs = {"axis": fact.axis, "frames": frames}
             y, out = self.emit.call("Delay", [value.name, hist], attrs, [f"{value.name}.delayed", f"{state.input}.out"])
@@ -133,6 +134,9 @@ class Context:
         fact = value.fact
         if not isinstance(fact, Stream):
             return value
+        limits.frames(fact.delay, "a delay")
+        limits.numbers(fact.block(1), "a frame")
+        limits.grain(fact.rate, "a rate")
         step = lcm(self.granularity, fact.rate.denominator)
         return self.align(value, max(fact.delay, self.ahead(fact.rate, fact.length, step)))
 
@@ -176,10 +180,10 @@ class Context:
         if frames < 0:
             ints = [self.emit.const(np.array([v], np.int64)) for v in (-frames, np.iinfo(np.int64).max, fact.axis)]
             return self.emit.node("Slice", [name, *ints], outputs=[f"{name}.cut"])[0]
+        state = self.emit.open_state(f"{name}.history", fact.block(frames), fact.dtype)
         ready = max(-fact.delay, 0)
         known = fact.frames(max(ready - frames, 0), ready)
         lead = np.full(fact.block(frames - known.shape[fact.axis]), fill, np_type(fact.dtype))
-        state = self.emit.open_state(f"{name}.history", fact.block(frames), fact.dtype)
         hist = self.emit.current(state, np.concatenate([lead, known], axis=fact.axis))
         attrs = {"axis": fact.axis, "frames": frames}
         y, out = self.emit.call("History", [name, hist], attrs, [f"{name}.window", f"{state.input}.out"])

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import numbers
 from pulse.streaming.functions import DOMAIN
 
 
@@ -87,7 +88,8 @@ class Emitter:
 
     # -- state ---------------------------------------------------------------------------------------------------
     def open_state(self, hint: str, shape: tuple[int, ...], dtype: int) -> State:
-        """A new state pair. Read it by `current`; `finish` gives it its next value."""
+        """A new state pair. Read it by `current`; `finish` gives it its next value. Raises TooLarge."""
+        numbers(shape, "a state")
         name = self.unique(hint)
         state = State(name, self.unique(f"{name}.next"), shape, dtype)
         self.states.append(state)

@@ -60,8 +60,7 @@ def window_over(ctx: Context, value: Value, window: Window, hint: str) -> tuple[
     source = mirror.source.fact
     assert isinstance(source, Stream)
     stride = window.stride
-    delay = 0
-    for j in range(2 * mirror.before // stride + 2):
-        newest = max(mirror.place(j * stride + t) for t in range(window.extent))
-        delay = max(delay, -(-(newest + source.delay + 1) // stride) - 1 - j)
+    # The first window waits longest: from one to the next, what is read moves on by a stride at most.
+    newest = max(mirror.place(0), mirror.place(window.extent - 1))
+    delay = max(-(-(newest + source.delay + 1) // stride) - 1, 0)
     return mirrored(ctx, mirror, delay * stride, window.extent - stride, hint), delay

@@ -13,6 +13,7 @@ from pulse.graph.expr import Expr, NotAffine
 from pulse.graph.fold import fold
 from pulse.graph.functions import function_body
 from pulse.graph.ir import Graph, Node, captured
+from pulse.graph.limits import TooLarge
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter
@@ -95,25 +96,27 @@ class _Walk:
                 fact = Poison(poison.error, poison.droppable and not mixed)
                 outputs = [Value(fact)] * len(node.outputs)
             else:
-                outputs = self.apply(node, inputs)
+                outputs = [self.context.settle(v) for v in self.apply(node, inputs)]
         except PulseError as error:
-            fact = Poison(error, error.code in ("last-state", "from-the-end"))
-            self.analysis.obstacles.append(fact)
-            outputs = [Value(fact)] * len(node.outputs)
+            outputs = self.obstacle(node, error, error.code in ("last-state", "from-the-end"))
         except NotAffine as error:
-            fact = Poison(self.not_affine(node, error))
-            self.analysis.obstacles.append(fact)
-            outputs = [Value(fact)] * len(node.outputs)
+            outputs = self.obstacle(node, self.not_affine(node, error))
+        except (TooLarge, MemoryError) as error:
+            outputs = self.obstacle(node, too_large(node, error))
         except MALFORMED as error:
             # A rule takes a node to be as ONNX defines it: one that is not comes to grief in its own way.
-            fact = Poison(malformed(node, error))
-            self.analysis.obstacles.append(fact)
-            outputs = [Value(fact)] * len(node.outputs)
+            outputs = self.obstacle(node, malformed(node, error))
         for name, value in zip(node.outputs, outputs, strict=False):
             if name:
-                self.values[name] = self.context.settle(value)
+                self.values[name] = value
                 if isinstance(value.fact, Stream):
                     self.analysis.order.append(name)
+
+    def obstacle(self, node: Node, error: PulseError, droppable: bool = False) -> list[Value]:
+        """The outputs of a node that cannot stream."""
+        fact = Poison(error, droppable)
+        self.analysis.obstacles.append(fact)
+        return [Value(fact)] * len(node.outputs)
 
     def value(self, name: str, node: Node) -> Value:
         if name not in self.values:
@@ -257,6 +260,18 @@ def malformed(node: Node, error: Exception) -> PulseError:
         required=f"attributes and inputs that fit {node.op}",
         found=f"{type(error).__name__}: {error}"[:200],
         remedy="export the model again; if it runs in ONNX Runtime as it is, report this with the model",
+    )
+
+
+def too_large(node: Node, error: Exception) -> PulseError:
+    """A stream that would need more room than any has."""
+    limit = error if isinstance(error, TooLarge) else TooLarge("what fits into memory", "more")
+    return PulseError(
+        "state-too-large",
+        node=node.label,
+        required=limit.required,
+        found=limit.found,
+        remedy="check the sizes in the model: kernels, dilations, strides, pads, shapes",
     )
 
 

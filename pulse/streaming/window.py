@@ -11,6 +11,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames, grain, numbers
 from pulse.streaming.context import Context, Tail
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Stream, Value
@@ -38,7 +39,7 @@ class Window:
     def reads_past_end(self, length: Expr) -> bool:
         """Whether the last output frame reads input frames past the end."""
         over = (self.length - 1) * self.stride + self.extent - self.before - length
-        signals = np.arange(1, 4096)
+        signals = self.length.trials()
         return bool((over.at(signals)[self.length.at(signals) > 0] > 0).any())
 
 
@@ -79,7 +80,7 @@ def slide(
         ctx.tails.append(Tail(block, plain, name, matters))
     prefix = None
     if delay < 0:
-        lead = np.full(fact.block(window.before), fill, np_type(fact.dtype))
+        lead = np.full(numbers(fact.block(window.before), "padding"), fill, np_type(fact.dtype))
         known = np.concatenate([lead, fact.frames(0, max(-fact.delay, 0))], axis=fact.axis)
         cut = [slice(None)] * len(shape)
         cut[axis] = slice(0, -delay)
@@ -110,13 +111,28 @@ class Spatial:
         }
 
 
-def read_spatial(ctx: Context, node: Node, fact: Stream, kernel: Sequence[int]) -> Spatial:
-    """The geometry of a Conv or pooling node over a stream, automatic padding made explicit."""
-    n = len(fact.shape) - 2
+def read_steps(node: Node, kernel: Sequence[int], n: int) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """Strides, dilations and explicit pads for `n` spatial axes. Refuses what is no geometry."""
     strides = list(node.attrs.get("strides") or [1] * n)
     dilations = list(node.attrs.get("dilations") or [1] * n)
     flat = list(node.attrs.get("pads") or [0] * (2 * n))
-    pads = [(flat[i], flat[i + n]) for i in range(n)]
+    counts = [len(kernel), len(strides), len(dilations), len(flat) / 2]
+    if any(c != n for c in counts) or min(*kernel, *strides, *dilations) < 1 or min(flat, default=0) < 0:
+        raise Context.misfit(
+            node, f"kernel {list(kernel)}, strides {strides}, dilations {dilations}, pads {flat} for {n} axes"
+        )
+    for size, step, spread in zip(kernel, strides, dilations, strict=True):
+        frames((size - 1) * spread + 1, "a window")
+        grain(step, "a stride")
+    for pad in flat:
+        frames(pad, "padding")
+    return strides, dilations, [(flat[i], flat[i + n]) for i in range(n)]
+
+
+def read_spatial(ctx: Context, node: Node, fact: Stream, kernel: Sequence[int]) -> Spatial:
+    """The geometry of a Conv or pooling node over a stream, automatic padding made explicit."""
+    n = len(fact.shape) - 2
+    strides, dilations, pads = read_steps(node, kernel, n)
     auto = node.attrs.get("auto_pad", "NOTSET")
     if auto == "VALID":
         pads = [(0, 0)] * n
@@ -137,7 +153,8 @@ def _same_stream(ctx: Context, node: Node, fact: Stream, extent: int, stride: in
     """SAME padding along the signal: with a stride it depends on the length's remainder."""
     if stride == 1:
         return extent - 1
-    remainders = fact.length.at(np.arange(ctx.promise, 64 * ctx.promise * stride + 1, ctx.promise)) % stride
+    last = min(64 * ctx.promise * stride, ctx.promise << 20)
+    remainders = fact.length.at(np.arange(ctx.promise, last + 1, ctx.promise)) % stride
     if remainders.min() != remainders.max():
         raise PulseError(
             "same-padding-stride",

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Const, Stream, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import refuse_mixing, stream_of
-from pulse.streaming.window import Spatial
+from pulse.streaming.window import Spatial, read_steps
 
 
 @rule("ConvTranspose")
@@ -44,7 +45,8 @@ def conv_transpose(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     cut = tuple(0 if a == fact.axis else d for a, d in enumerate(shape))
     tail = extent - stride
 
-    end = bool((length - (fact.length * stride - before)).at(np.arange(1, 4096)).max() > 0)
+    late = length - (fact.length * stride - before)
+    end = bool((late.at(length.trials()) > 0).any())
     block = ctx.masked(value, 0, start=tail > before, end=end)
     full = ctx.emit.node(
         "ConvTranspose", [block, ctx.use(weights)], attrs, [f"{node.outputs[0]}.full"], label=node.name
@@ -70,11 +72,10 @@ def conv_transpose(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
 def _geometry(ctx: Context, node: Node, fact: Stream, kernel: list[int]) -> tuple[Spatial, list[int]]:
     """Explicit pads and output padding; `output_shape` and SAME are made explicit on the other axes."""
     n = len(kernel)
-    strides = list(node.attrs.get("strides") or [1] * n)
-    dilations = list(node.attrs.get("dilations") or [1] * n)
+    strides, dilations, pads = read_steps(node, kernel, n)
     extra = list(node.attrs.get("output_padding") or [0] * n)
-    flat = list(node.attrs.get("pads") or [0] * (2 * n))
-    pads = [(flat[k], flat[k + n]) for k in range(n)]
+    for k in extra:
+        frames(k, "padding")
     wanted = node.attrs.get("output_shape")
     auto = node.attrs.get("auto_pad", "NOTSET")
     if wanted or auto in ("SAME_UPPER", "SAME_LOWER"):

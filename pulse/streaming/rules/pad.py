@@ -7,6 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames, numbers
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Const, Value
@@ -22,7 +23,9 @@ def pad(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     assert value is not None
     rank = len(fact.shape)
     before, after = _pads(ctx, node, inputs, rank)
-    own = (int(before[fact.axis]), after[fact.axis])
+    own = (frames(int(before[fact.axis]), "padding"), after[fact.axis])
+    if own[1].constant:
+        frames(int(own[1]), "padding")
     if own != (0, 0):
         value = _along_stream(ctx, node, value, own, inputs[2] if len(inputs) > 2 else None)
     others = [0 if a == fact.axis else int(p) for a, p in enumerate(before)]
@@ -74,13 +77,13 @@ def _along_stream(ctx: Context, node: Node, value: Value, pads: tuple[int, Expr]
         raise ctx.depends(node.label)
     length = (fact.length + before).clamp() + after
     length = length if after.constant and int(after) >= 0 else length.clamp()
-    grows = bool((after.at(np.arange(1, 4096)) > 0).any())
+    grows = bool((after.at(after.trials()) > 0).any())
     name = ctx.masked(value, constant, start=before > 0, end=grows)
     delay = fact.delay - before
     prefix = None
     if delay < 0:
         if before >= 0:
-            lead = np.full(fact.block(min(before, -delay)), constant, np_type(fact.dtype))
+            lead = np.full(numbers(fact.block(min(before, -delay)), "padding"), constant, np_type(fact.dtype))
             prefix = np.concatenate([lead, fact.frames(0, max(-fact.delay, 0))], axis=fact.axis)
         else:
             prefix = fact.frames(-before, -fact.delay)

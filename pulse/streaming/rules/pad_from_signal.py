@@ -18,7 +18,7 @@ def pad_from_signal(ctx: Context, node: Node, value: Value, pads: tuple[int, int
     value = ctx.align(value, max(stream_of(value).delay, 0))
     fact = stream_of(value)
     mirror = Mirror(value, *pads, reflect=mode == "reflect")
-    delay = fact.delay + max(mirror.place(j) - j for j in range(2 * pads[0] + 1))
+    delay = fact.delay + mirror.place(0)
     name = mirrored(ctx, mirror, delay, 0, node.outputs[0])
     out = fact.on(delay=delay, length=fact.length + sum(pads), prefix=None, affine=None)
     return Value(out, name, mirror)

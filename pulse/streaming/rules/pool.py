@@ -9,6 +9,7 @@ import numpy as np
 
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import numbers
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Const, Poison, Stream, Uniform, Value
@@ -92,7 +93,7 @@ def _counted(ctx: Context, value: Value, spatial: Spatial, i: int, padding: bool
             else:
                 sizes[k + 2] += before + after
     sizes[fact.axis] = 1
-    ones = np.ones(sizes, np_type(fact.dtype))
+    ones = np.ones(numbers(sizes, "a frame"), np_type(fact.dtype))
     return ctx.materialise(Value(Uniform(fact.dtype, tuple(sizes), fact.axis, length, ones), "ones"))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import grain
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Value
 from pulse.streaming.rules import Inputs, rule
@@ -79,6 +80,7 @@ def _along_stream(ctx: Context, node: Node, value: Value, factor: Fraction) -> V
         raise _refuse(node, f"mode `{node.attrs['mode']}`")
     if factor.denominator != 1 and factor.numerator != 1:
         raise _refuse(node, f"a factor of {factor}")
+    grain(factor, "a factor")
     # Which frame each output frame takes must be floor(j / factor): other roundings look ahead or depend on the length.
     numbers = np.arange(12 * max(factor.numerator, factor.denominator))
     wanted = numbers * factor.denominator // factor.numerator

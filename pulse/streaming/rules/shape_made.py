@@ -8,6 +8,7 @@ from onnx import helper
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import numbers
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Static, Stream, Uniform, Value
 from pulse.streaming.rules import Inputs, rule
@@ -19,7 +20,8 @@ def constant_of_shape(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     dims = _dims(ctx, node, inputs[0])
     value = node.attrs.get("value", np.zeros(1, np.float32)).reshape(-1)[0]
     axis = _moving(node, dims)
-    frame = np.full([1 if i == axis else int(d) for i, d in enumerate(dims)], value, dtype=value.dtype)
+    shape = numbers([1 if i == axis else int(d) for i, d in enumerate(dims)], "a constant")
+    frame = np.full(shape, value, dtype=value.dtype)
     dtype = helper.np_dtype_to_tensor_dtype(frame.dtype)
     return [Value(Uniform(dtype, frame.shape, axis, dims[axis], frame), node.outputs[0])]
 
@@ -53,7 +55,7 @@ def expand(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
             found=f"{own[axis]} frames",
             remedy="the model was exported for one signal length: export it with a dynamic axis",
         )
-    block = tuple(int(d) for d in ones)
+    block = numbers([int(d) for d in ones], "a constant")
     constant = fact.value if isinstance(fact, Const) else fact.frame if isinstance(fact, Uniform) else None
     if constant is not None:
         frame = np.broadcast_to(constant.reshape([int(d) if i != axis else 1 for i, d in enumerate(own)]), block)

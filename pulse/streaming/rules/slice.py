@@ -7,6 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames, grain
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Value
 from pulse.streaming.rules import Inputs, rule
@@ -74,7 +75,8 @@ def _along_stream(ctx: Context, node: Node, value: Value, start: Expr, end: Expr
             found=f"a slice with step {step} along the signal",
             remedy="a stream cannot be read backwards: leave this output out with --outputs",
         )
-    first = _from_start(node, Expr.of(start), fact.length)
+    first = frames(_from_start(node, Expr.of(start), fact.length), "a cut")
+    grain(step, "a stride")
     length = _until(node, Expr.of(end), fact.length)
     length = (length - first).clamp()
     delay = fact.delay + first
@@ -115,7 +117,7 @@ def _until(node: Node, end: Expr, length: Expr) -> Expr:
     if end.constant and int(end) >= FAR:
         return length
     if end.constant and int(end) < 0:
-        return (length + int(end)).clamp()
+        return (length + frames(int(end), "a cut")).clamp()
     if end.slope == length.slope:
         return length - (length - end).clamp()
     raise PulseError(

@@ -7,6 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import numbers
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Static, Stream, Uniform, Value
 from pulse.streaming.rules import Inputs, rule
@@ -40,7 +41,7 @@ def _spread(ctx: Context, node: Node, value: Value, counts: list[Expr], axis: in
     """One frame as often as the signal is long."""
     once = np.array([1 if i == axis else int(c) for i, c in enumerate(counts)], np.int64)
     fact = value.fact
-    shape = tuple(int(d) * int(n) for d, n in zip(fact.dims, once, strict=True))  # type: ignore[union-attr]
+    shape = numbers([int(d) * int(n) for d, n in zip(fact.dims, once, strict=True)], "a constant")  # type: ignore[union-attr]
     if isinstance(fact, Const):
         return Value(Uniform(fact.dtype, shape, axis, counts[axis], np.tile(fact.value, once)), node.outputs[0])
     name = ctx.emit.node("Tile", [ctx.use(value), ctx.emit.const(once)], outputs=node.outputs, label=node.name)[0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames, grain
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Stream, Value
 from pulse.streaming.rules import Inputs, rule
@@ -27,7 +28,8 @@ def unfold(ctx: Context, node: Node, data: Value, indices: Stream) -> Value:
             found=f"positions {affine.step}*j + {low}..{high}",
             remedy="frame the signal by a constant hop, counted from its start",
         )
-    window = Window(high - low + 1, affine.step, -low, indices.length)
+    grain(affine.step, "a stride")
+    window = Window(frames(high - low + 1, "a window"), affine.step, -low, indices.length)
     axis = normal_axis(node.attrs.get("axis", 0), len(fact.shape))
     rank = table.ndim
     shape = (*fact.shape[:axis], *indices.shape, *fact.shape[axis + 1 :])
@@ -77,7 +79,10 @@ def stft(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
         raise ctx.depends(node.label)
     if size is None and window is None:
         raise ctx.misfit(node, "neither a window nor a frame length")
-    extent = size[0] if size else int(window.fact.dims[0])  # type: ignore[union-attr]
+    extent = frames(size[0] if size else int(window.fact.dims[0]), "a window")  # type: ignore[union-attr]
+    if min(hop, extent) < 1:
+        raise ctx.misfit(node, f"frames of {extent}, a step of {hop}")
+    grain(hop, "a stride")
     length = ((fact.length - extent) // hop + 1).clamp()
     rest = list(inputs[1:])
     dtype, shape = ctx.shapes(node, inputs)[0]
