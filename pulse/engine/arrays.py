@@ -86,7 +86,7 @@ def pulse_width(inputs: Any, info: Manifest) -> int:
     if not isinstance(array, np.ndarray) or array.ndim != len(port.shape):
         check_pulse(inputs, info.inputs, least)
     assert array is not None
-    frames = array.shape[port.axis or 0]
+    frames = int(array.shape[port.axis or 0])
     width, rest = divmod(frames * port.rate.denominator, port.rate.numerator)
     legal = width % least == 0 if info.pulse == "dynamic" else width == least
     if rest or not legal or not width:

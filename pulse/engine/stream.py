@@ -254,7 +254,7 @@ class Stream:
         ports = self._info.inputs
         if self._holder is None or self._feeds.waits() or not all(p.axis is not None for p in ports):
             return None
-        arrays = data if isinstance(data, dict) else {ports[0].name: data} if len(ports) == 1 else {}
+        arrays: dict[str, Any] = data if isinstance(data, dict) else {ports[0].name: data} if len(ports) == 1 else {}
         array, axis = arrays.get(ports[0].name), ports[0].axis
         if not isinstance(array, np.ndarray) or axis is None or array.ndim <= axis:
             return None

@@ -43,10 +43,9 @@ class Layer:
             self.position = None
         if node.attrs.get("layout") or node.attrs.get("clip"):
             raise Unsupported("layout 1 or clip of a recurrent layer")
-        weights = [ctx.net.constants.get(n) for n in names[1:3]]
-        if any(w is None for w in weights):
+        if any(n not in ctx.net.constants for n in names[1:3]):
             raise Unsupported("recurrent weights that are computed")
-        self.w, self.r = weights  # (directions, gates * units, k)
+        self.w, self.r = (ctx.net.constants[n] for n in names[1:3])  # (directions, gates * units, k)
         bias = ctx.net.constants.get(names[3]) if names[3] else None
         if names[3] and bias is None:
             raise Unsupported("a recurrent bias that is computed")
@@ -122,7 +121,7 @@ class Layer:
             "steps": self.steps, "batch": self.batch, "units": self.units,
         }  # fmt: skip
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Any]:
         count = self.steps * self.batch
         m = self.gates * self.units
         return {

@@ -22,7 +22,8 @@ def fold_affine(net: Net) -> None:
         if node.domain:
             continue
         if node.op == "BatchNormalization":
-            _fold(net, node, *_norm(net, node)) or _split(net, node)
+            if all(i in net.constants for i in node.inputs[1:5]) and not _fold(net, node, *_norm(net, node)):
+                _split(net, node)
         elif node.op in _BINARY:
             constant = next((i for i in node.inputs if i in net.constants), "")
             if constant and net.constants[constant].dtype == np.float32:

@@ -66,9 +66,9 @@ def _linear(first: Node, second: Node) -> tuple[np.ndarray, np.ndarray | None] |
 
 
 def _bias(mix: np.ndarray, first: Node, second: Node) -> np.ndarray | None:
-    if first.attrs["bias"] is None:
-        return second.attrs["bias"]
-    total = mix @ first.attrs["bias"].astype(np.float64)
-    if second.attrs["bias"] is not None:
-        total = total + second.attrs["bias"]
-    return total.astype(np.float32)
+    before: np.ndarray | None = first.attrs["bias"]
+    after: np.ndarray | None = second.attrs["bias"]
+    if before is None:
+        return after
+    total = mix @ before.astype(np.float64)
+    return np.asarray(total if after is None else total + after, np.float32)

@@ -27,7 +27,7 @@ def fold_residual(net: Net) -> None:
 
 
 def _open(net: Net, node: Node) -> bool:
-    return depthwise(net, node) and len(node.inputs) == 1 and node.attrs["act"] == "none"
+    return depthwise(net, node) and len(node.inputs) == 1 and bool(node.attrs["act"] == "none")
 
 
 def depthwise(net: Net, node: Node) -> bool:
@@ -35,7 +35,7 @@ def depthwise(net: Net, node: Node) -> bool:
     if node.domain != NATIVE or node.op != "Conv":
         return False
     weight = node.attrs["weight"]
-    return node.attrs["group"] == net.shape(node.inputs[0])[1] == len(weight)
+    return bool(node.attrs["group"] == net.shape(node.inputs[0])[1] == len(weight))
 
 
 def _fold(net: Net, node: Node, side: int, conv: Node, path: list[Node]) -> bool:
