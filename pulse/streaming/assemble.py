@@ -55,7 +55,7 @@ def assemble(
     for name, value in delivered:
         _deliver(emit, found, value.name, name, renamed)
     states = _prune(emit, list(outputs))
-    wires = {i for node in emit.nodes for i in node.inputs}
+    wires = {i for node in emit.nodes for i in node.inputs if i}
     length = emit.length_input if emit.length_input in wires else None
     position = emit.position_input if any(s.input == emit.position_input for s in states) else None
     used = [i for i in inputs if i.name in wires or i.name in outputs]
