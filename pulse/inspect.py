@@ -12,7 +12,9 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.ir import Graph, Node
 from pulse.graph.load import Source, read_model
-from pulse.model import analyse_source
+from pulse.inspect_pulsed import inspect_pulsed
+from pulse.model import is_pulsed, load
+from pulse.source import analyse_source
 from pulse.streaming.facts import Const, Poison, Stream, Uniform
 from pulse.streaming.transform import Analysis
 
@@ -29,10 +31,14 @@ def inspect(
 
     `macs_per_frame` counts multiply-adds of products per source frame; `receptive_field` is the source frames that one
     output frame depends on (None: unbounded, by a recurrence); `obstacles` are what some output cannot stream by.
-    `delay_ms` is None unless `frame_ms`, the duration of a source frame, is given.
+    `delay_ms` is None unless `frame_ms`, the duration of a source frame, is given. A pulsed model tells what its
+    manifest says: see `inspect_pulsed`.
     """
     proto, label = read_model(source)
-    graph, signature, symbol, found = analyse_source(proto, label, inputs, outputs, length_multiple_of or 1)
+    if is_pulsed(proto):
+        return inspect_pulsed(load(source), frame_ms)
+    model = analyse_source(proto, label, inputs, outputs, length_multiple_of or 1)
+    graph, signature, symbol, found = model.graph, model.signature, model.symbol, model.walk
     ports = []
     for item in signature:
         shape = [symbol if i == item.axis else d for i, d in enumerate(item.shape)]

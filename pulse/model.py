@@ -16,12 +16,10 @@ from onnx import inliner
 
 from pulse import manifest as mf
 from pulse.errors import PulseError, PulseWarning
-from pulse.graph.ir import Graph, captured
-from pulse.graph.load import Source, read_model, to_graph, to_one_opset
-from pulse.graph.signature import Input, read_signature
+from pulse.graph.load import Source, read_model
+from pulse.source import streaming_part
 from pulse.streaming.assemble import Identity, assemble
-from pulse.streaming.facts import Poison, Stream, Uniform, Value
-from pulse.streaming.transform import Analysis, analyse
+from pulse.streaming.facts import Value
 
 if TYPE_CHECKING:
     from pulse.engine.stream import Stream as LiveStream
@@ -114,107 +112,32 @@ def convert(
     _check_width(pulse, length_multiple_of)
     proto, label = read_model(source)
     digest = digest_of(proto)
-    if any(p.key == mf.KEY for p in proto.metadata_props):
+    if is_pulsed(proto):
         raise PulseError(
-            "invalid-model",
+            "already-pulsed",
             node=label,
             required="a full-signal model",
             found="a pulsed model",
-            remedy="convert its source",
+            remedy="convert its source; `pulse check` and `pulse run` take this file as it is",
         )
-    graph, signature, symbol, found = analyse_source(proto, label, inputs, outputs, length_multiple_of or 1)
-    kept, notes = choose_outputs(graph, found, outputs)
-    if len(kept) < len(graph.outputs):
-        _restrict(graph, kept)
-        signature = _used(graph, signature)
-        found = analyse(graph, signature, length_multiple_of or 1)
+    found, notes = streaming_part(proto, label, inputs, outputs, length_multiple_of or 1)
     if isinstance(pulse, int) and pulse % found.granularity:
         raise illegal_pulse(pulse, found.granularity)
-    model, manifest = assemble(found, signature, kept, pulse, Identity(label, digest, symbol))
+    kept = [o.name for o in found.graph.outputs]
+    model, manifest = assemble(found.walk, found.signature, kept, pulse, Identity(label, digest, found.symbol))
     for note in notes:
         _warnings.warn(note, PulseWarning, stacklevel=2)
-    return PulsedModel(model, manifest, notes, proto, dict(found.values), _path(source))
+    return PulsedModel(model, manifest, notes, proto, dict(found.walk.values), _path(source))
+
+
+def is_pulsed(proto: onnx.ModelProto) -> bool:
+    """Whether a model is the result of `convert`."""
+    return any(p.key == mf.KEY for p in proto.metadata_props)
 
 
 def digest_of(proto: onnx.ModelProto) -> str:
     """SHA-256 of a model, external data included."""
     return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
-
-
-def analyse_source(
-    proto: onnx.ModelProto,
-    label: str,
-    inputs: Mapping[str, str] | None,
-    outputs: Sequence[str] | None,
-    promise: int,
-) -> tuple[Graph, list[Input], str, Analysis]:
-    """The graph of a source, its signature and signal symbol, and what the walk finds."""
-    graph = to_graph(to_one_opset(proto, label), label)
-    if outputs is not None:
-        known = [o.name for o in graph.outputs]
-        for name in outputs:
-            if name not in known:
-                raise PulseError(
-                    "unknown-output",
-                    node=name,
-                    required="the name of an output of the model",
-                    found=f"`{name}`",
-                    remedy=f"the outputs are {', '.join(known)}",
-                )
-        _restrict(graph, list(outputs))
-    signature, symbol = read_signature(graph, inputs)
-    signature = _used(graph, signature)
-    if not any(i.axis is not None for i in signature):
-        raise PulseError(
-            "no-streaming-output",
-            node=", ".join(o.name for o in graph.outputs),
-            required="an output that depends on the signal",
-            found="outputs that no input with a stream axis reaches",
-            remedy="name another output with --outputs, or the signal's axis with --input",
-        )
-    return graph, signature, symbol, analyse(graph, signature, promise)
-
-
-def choose_outputs(graph: Graph, found: Analysis, asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The outputs that stream, and a note for each that is left out. Refuses where none is left, or one asked for."""
-    names = [o.name for o in graph.outputs]
-    facts = {n: found.values[n].fact if n in found.values else None for n in names}
-    streams = [n for n in names if isinstance(facts[n], (Stream, Uniform))]
-    notes: list[str] = []
-    for name in names:
-        fact = facts[name]
-        if name in streams:
-            continue
-        if isinstance(fact, Poison):
-            droppable, error = fact.droppable, fact.error
-        else:
-            droppable, error = True, _not_a_stream(name)
-        if not droppable or not streams or asked is not None:
-            if streams and asked is None:
-                error.remedy += f"; the outputs that can stream: --outputs {','.join(streams)}"
-            raise error
-        notes.append(f"output `{name}` is left out: {error.found} ({error.code})")
-    return streams, notes
-
-
-def _not_a_stream(name: str) -> PulseError:
-    return PulseError(
-        "no-streaming-output",
-        node=name,
-        required="an output that follows the signal",
-        found="a value that does not depend on it",
-        remedy="leave it out with --outputs",
-    )
-
-
-def _restrict(graph: Graph, outputs: list[str]) -> None:
-    graph.outputs = [o for o in graph.outputs if o.name in outputs]
-    graph.nodes = list(graph.needed(outputs))
-
-
-def _used(graph: Graph, signature: list[Input]) -> list[Input]:
-    names = {n for node in graph.nodes for n in captured(node)} | {o.name for o in graph.outputs}
-    return [i for i in signature if i.name in names]
 
 
 def _check_width(pulse: int | str, multiple: int | None) -> None:
@@ -292,7 +215,7 @@ def _check_wires(proto: onnx.ModelProto, info: mf.Manifest, label: str) -> None:
 def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:
     """A pulsed file as it is, a source converted (dynamic unless a width is given)."""
     proto, _ = read_model(source)
-    if any(p.key == mf.KEY for p in proto.metadata_props):
+    if is_pulsed(proto):
         model = load(source)
         if pulse is not None and pulse != model.pulse:
             raise PulseError(
@@ -318,11 +241,11 @@ def write_atomically(path: Path, data: bytes) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
         raise PulseError(
             "output-unwritable",
             node=str(path),
             required="a path that can be written",
-            found=error.strerror or str(error),
+            found=getattr(error, "strerror", None) or str(error),
             remedy="choose another place with -o",
         ) from None

@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from nets import from_text
 from oracle import Arrays, Case, Full, compare
 from published import GRAPHS, graph
 
 import pulse
+from pulse.cli import main
+from pulse.inspect import inspect
 
 pytestmark = pytest.mark.filterwarnings("ignore:output `cache_out:pulse.PulseWarning")
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,6 +133,8 @@ def test_manifest(name: str, source: onnx.ModelProto) -> None:
             for wires, key in ((inputs, "input"), (outputs, "output")):
                 assert [d.dim_value for d in wires[state[key]].shape.dim] == state["shape"]
                 assert wires[state[key]].elem_type == state["dtype"]
+        assert found["length"] is None or found["length"] in inputs
+        assert found["position"] is None or found["position"] in {s["input"] for s in found["states"]}
         told = {p["name"] for p in found["inputs"]} | {s["input"] for s in found["states"]}
         assert set(inputs) == told | ({found["length"]} if found["length"] else set())
         assert set(outputs) == {p["name"] for p in found["outputs"]} | {s["output"] for s in found["states"]}
@@ -162,6 +167,31 @@ def test_save_and_load(name: str, source: onnx.ModelProto, tmp_path: Path, flat:
         for ours, theirs in parts:
             for output in ours:
                 np.testing.assert_array_equal(ours[output], theirs[output])
+
+
+def test_inspect_says_what_it_is(name: str, source: onnx.ModelProto) -> None:
+    """By its manifest; the cost of a frame is that of the source."""
+    before = inspect(source)
+    for width in (width_of(name), "dynamic"):
+        model = pulse.convert(source, pulse=width)
+        for proto in (model.proto, model.flat()):
+            found = inspect(proto, frame_ms=10)
+            assert (found["pulse"], found["obstacles"]) == (width, [])
+            assert found["states"]["count"] == len(model.states)
+            for key in ("symbol", "granularity", "macs_per_frame"):
+                assert found[key] == before[key], key
+            delays = {o["name"]: (o["delay"], o["rate"]) for o in before["outputs"] if o["delay"] is not None}
+            assert {o["name"]: (o["delay"], o["rate"]) for o in found["outputs"]} == delays
+            assert all(o["delay_ms"] == o["delay"] / Fraction(o["rate"]) * 10 for o in found["outputs"])
+
+
+def test_inspect_as_a_command(tmp_path: Path) -> None:
+    pulse.convert(ROOT / "models" / "enc.onnx", pulse=4).save(tmp_path / "enc.pulse4.onnx")
+    shown = CliRunner().invoke(main, ["inspect", str(tmp_path / "enc.pulse4.onnx")])
+    assert shown.exit_code == 0, shown.output
+    assert "a pulsed model: pulses of 4 frames, 4 states" in shown.stdout
+    assert "obstacles: none" in shown.stdout
+    assert "receptive field" not in shown.stdout  # only the source knows it
 
 
 # ---- manifests that do not fit

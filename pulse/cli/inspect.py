@@ -65,12 +65,17 @@ def print_ports(found: dict[str, Any], with_ms: bool) -> None:
 
 def print_totals(found: dict[str, Any]) -> None:
     """What holds for the model as a whole."""
-    field = found["receptive_field"]
+    field, macs = found["receptive_field"], found["macs_per_frame"]
+    if "pulse" in found:
+        pulse, states = found["pulse"], found["states"]
+        width = "of any width" if pulse == "dynamic" else f"of {_frames(pulse)}"
+        click.echo(f"a pulsed model: pulses {width}, {states['count']} states of {states['bytes']:,} bytes in all")
     click.echo(f"stream axis: {found['symbol']}")
     click.echo(f"granularity: {_frames(found['granularity'])}")
-    click.echo(f"receptive field: {'unbounded' if field is None else _frames(field)}")
+    if "pulse" not in found:
+        click.echo(f"receptive field: {'unbounded' if field is None else _frames(field)}")
     click.echo(f"parameters: {found['parameters']:,}")
-    click.echo(f"multiply-adds per source frame: {found['macs_per_frame']:,}")
+    click.echo(f"multiply-adds per source frame: {'unknown' if macs is None else format(macs, ',')}")
 
 
 def print_obstacles(obstacles: list[dict[str, str]]) -> None:

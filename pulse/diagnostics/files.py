@@ -78,6 +78,16 @@ ENTRIES = (
         remedy="Give another path, or make the folder.",
     ),
     Diagnostic(
+        "already-pulsed",
+        2,
+        what="the model to convert is a pulsed one",
+        why="It is a streaming model already: it takes a few frames and its state, and no input is the whole signal "
+        "any more.",
+        example="pulse convert enc.pulse4.onnx --pulse 8",
+        remedy="Convert the source model at the width wanted, or `--pulse dynamic` for a file that takes every width. "
+        "The state of one width fits all others.",
+    ),
+    Diagnostic(
         "manifest-newer",
         2,
         what="the pulsed model was written by a newer version of pulse",

@@ -48,6 +48,19 @@ def read_signature(graph: Graph, overrides: Mapping[str, str] | None = None) -> 
     return [_input(p, dims[n], symbol) for n, p in ports.items()], symbol
 
 
+def declared_sizes(graph: Graph, overrides: Mapping[str, str]) -> dict[str, str]:
+    """For each input given other numbers than the model declares: its dims with those the model declares."""
+    found: dict[str, str] = {}
+    for port in graph.inputs:
+        if port.name not in overrides or port.dims == UNKNOWN:
+            continue
+        given = _parse(port.name, overrides[port.name], port)
+        dims = [o if isinstance(o, int) and isinstance(d, int) else d for d, o in zip(given, port.dims, strict=True)]
+        if dims != list(given):
+            found[port.name] = ",".join(str(d) for d in dims)
+    return found
+
+
 def _parse(name: str, text: str, port: Port) -> tuple[int | str, ...]:
     items = [i.strip() for i in text.split(",")]
     if items and _ELEMENT.match(items[-1]):
@@ -99,8 +112,7 @@ def _symbol(graph: Graph, dims: Mapping[str, tuple[int | str, ...]], given: set[
         if any(_base(str(d)) == only for shape in dims.values() for d in shape[1:]):
             candidates = symbols
     shown = "; ".join(_show(Port(p.name, p.dtype, dims[p.name])) for p in graph.inputs) or "no inputs"
-    example = next(iter(graph.inputs), Port("x", 1, (1, "S", 80)))
-    flag = f"--input {example.name}=" + ",".join("S" if isinstance(d, str) else str(d) for d in example.dims)
+    flag = _example(next(iter(graph.inputs), Port("x", 1, (1, "S", 80))))
     if not candidates:
         raise PulseError(
             "no-stream-axis",
@@ -109,7 +121,8 @@ def _symbol(graph: Graph, dims: Mapping[str, tuple[int | str, ...]], given: set[
             found=shown,
             remedy=f"name the signal's axis with --input NAME=DIMS, as in {flag}",
         )
-    if len(candidates) > 1 or "..." in candidates:
+    unnamed = any(list(shape).count("?") > 1 for shape in dims.values())
+    if len(candidates) > 1 or "..." in candidates or (unnamed and "?" in candidates):
         raise PulseError(
             "ambiguous-stream-axis",
             node=graph.name,
@@ -118,6 +131,19 @@ def _symbol(graph: Graph, dims: Mapping[str, tuple[int | str, ...]], given: set[
             remedy=f"give numbers to all other axes with --input NAME=DIMS, as in {flag}",
         )
     return next(iter(candidates))
+
+
+def _example(port: Port) -> str:
+    """An --input option of the right rank, with the signal where it most likely is."""
+    if port.dims == UNKNOWN:
+        port = Port(port.name, port.dtype, (1, "S", 80))
+    named = [i for i, d in enumerate(port.dims) if isinstance(d, str) and not _BATCH.match(d)]
+    inner = [i for i in named if i] or named or [min(1, len(port.dims) - 1)]
+    dims = [
+        "S" if i == inner[0] else str(d) if isinstance(d, int) else "80" if i in inner else "1"
+        for i, d in enumerate(port.dims)
+    ]
+    return f"--input {port.name}={','.join(dims)}"
 
 
 def _input(port: Port, dims: tuple[int | str, ...], symbol: str) -> Input:
