@@ -27,9 +27,9 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, str]:
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
-        return _with_text(model, "model"), model.graph.name or "model"
+        return _whole(_with_text(model, "model")), model.graph.name or "model"
     if isinstance(source, bytes):
-        return _decode(source, "model"), "model"
+        return _whole(_decode(source, "model")), "model"
     path = Path(source)
     try:
         data = path.read_bytes()
@@ -76,6 +76,20 @@ def _decode(data: bytes, label: str) -> onnx.ModelProto:
     return _with_text(model, label)
 
 
+def _whole(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, which must hold its weights itself: there is no folder to look for them in."""
+    for tensor in model.graph.initializer:
+        if external_data_helper.uses_external_data(tensor):
+            raise PulseError(
+                "missing-external-data",
+                node=tensor.name,
+                required="a model that holds its weights, or the path of one that does not",
+                found="a reference to another file, and no folder to look for it in",
+                remedy="give the path of the .onnx file, or read the weights first: onnx.load(path)",
+            )
+    return model
+
+
 def _with_text(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
     if place := undecodable(model):
         raise _invalid(label, f"{place} is not UTF-8")
@@ -84,6 +98,7 @@ def _with_text(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
 
 def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
     """Inlines local functions and converts to opset max(17, own). Stale value infos and output shapes are dropped."""
+    _name_domain(model)
     opset = _check_opset(model, label)
     if model.functions:
         model = _guard(lambda: inliner.inline_local_functions(model), label)
@@ -133,6 +148,19 @@ def to_graph(model: onnx.ModelProto, label: str) -> Graph:
     return graph
 
 
+def _name_domain(model: onnx.ModelProto) -> None:
+    """ONNX's own operators may be of domain "ai.onnx" or "": runtimes take both names, onnx.checker the latter."""
+    if any(o.domain == "ai.onnx" for o in model.opset_import):
+        imports = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
+        del model.opset_import[:]
+        model.opset_import.extend(onnx.helper.make_opsetid(d, v) for d, v in imports.items())
+    todo = list(model.graph.node)
+    while todo:
+        node = todo.pop()
+        node.domain = "" if node.domain == "ai.onnx" else node.domain
+        todo.extend(inner for attribute in node.attribute for inner in attribute.g.node)
+
+
 def _port(value: onnx.ValueInfoProto, label: str) -> Port:
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.elem_type:
         raise _invalid(label, f"input `{value.name}` is not a tensor")
@@ -158,18 +186,17 @@ def _check_opset(model: onnx.ModelProto, label: str) -> int:
 
 
 def _opset(model: onnx.ModelProto) -> int | None:
-    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), None)
+    return next((o.version for o in model.opset_import if not o.domain), None)
 
 
 def _check_ops(graph: onnx.GraphProto, opset: int, label: str) -> None:
     for node in graph.node:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if domain or not defs.has(node.op_type, opset, ""):
+        if node.domain or not defs.has(node.op_type, opset, ""):
             raise PulseError(
                 "unknown-op",
                 node=f"{node.name or (node.output[0] if node.output else '?')} ({node.op_type})",
                 required=f"operators of ONNX opset {opset}",
-                found=f"`{node.op_type}` of domain `{domain or 'ai.onnx'}`",
+                found=f"`{node.op_type}` of domain `{node.domain or 'ai.onnx'}`",
                 remedy="export with standard operators, or give the model a local function for this one",
             )
         for attribute in node.attribute:

@@ -33,6 +33,8 @@ def elementwise(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     for value in inputs:
         if value is not None and isinstance(value.fact, (Stream, Uniform)):
             positions[value.fact.axis + rank - len(value.fact.dims)] = value
+    if not positions:  # numbers computed from the length alone, in a way that no expression has
+        raise ctx.depends(node.label)
     if len(positions) > 1:
         raise two_axes(node, sorted(positions))
     axis = next(iter(positions))
