@@ -7,8 +7,11 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from onnx import TensorProto, helper
+
 from pulse.errors import PulseError
-from pulse.graph.expr import Expr
+from pulse.graph.expr import Expr, most_ahead
+from pulse.graph.limits import MOST_GRAIN, frames, grain, numbers
 
 KEY = "pulse.manifest"
 VERSION = 1
@@ -98,7 +101,9 @@ def loads(text: str, label: str) -> Manifest:
     try:
         data = json.loads(text)
         version = data["version"]
-    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(version, int) and version < 1:
+            raise ValueError(f"version {version}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _invalid(label, error) from None
     if not isinstance(version, int) or version > VERSION:
         raise PulseError(
@@ -109,51 +114,108 @@ def loads(text: str, label: str) -> Manifest:
             remedy="upgrade pulse, or convert the source model again with this version",
         )
     try:
-        return Manifest(
-            str(data["source"]["name"]),
-            str(data["source"]["sha256"]),
-            str(data["symbol"]),
+        info = Manifest(
+            _text(data["source"]["name"]),
+            _text(data["source"]["sha256"]),
+            _text(data["symbol"]),
             data["pulse"] if data["pulse"] == "dynamic" else _count(data["pulse"]),
             _count(data["granularity"]),
             _count(data.get("length_multiple", 1)),
             [_read_port(p) for p in data["inputs"]],
             [_read_port(p) for p in data["outputs"]],
             [
-                StatePort(str(s["input"]), str(s["output"]), tuple(int(d) for d in s["shape"]), int(s["dtype"]))
+                StatePort(_text(s["input"]), _text(s["output"]), _sizes(s["shape"]), _dtype(s["dtype"]))
                 for s in data["states"]
             ],
-            _name(data["length"]),
-            _name(data.get("position")),
+            None if data["length"] is None else _text(data["length"]),
+            None if data.get("position") is None else _text(data["position"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, SyntaxError, RecursionError) as error:
+        _check(info)
+        return info
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError, RecursionError) as error:
         raise _invalid(label, error) from None
 
 
+def _check(info: Manifest) -> None:
+    """What every conversion holds to, and a driver relies on. Raises ValueError."""
+    names = [p.name for p in info.inputs] + [s.input for s in info.states] + [info.length or ""]
+    made = [p.name for p in info.outputs] + [s.output for s in info.states]
+    if len(set(names)) < len(names) or len(set(made)) < len(made):
+        raise ValueError("a name twice")
+    if not any(p.axis is not None for p in info.inputs) or not info.outputs:
+        raise ValueError("no streaming input, or no output")
+    if info.pulse != "dynamic" and int(info.pulse) % info.granularity:
+        raise ValueError(f"a pulse of {info.pulse} at a granularity of {info.granularity}")
+    if info.position is not None and not any((s.input, s.shape) == (info.position, ()) for s in info.states):
+        raise ValueError(f"position {info.position!r} is no scalar state")
+    for port in (*info.inputs, *info.outputs):
+        _check_port(port, info, port in info.outputs)
+
+
+def _check_port(port: Port, info: Manifest, output: bool) -> None:
+    still = [d for i, d in enumerate(port.shape) if i != port.axis]
+    if any(isinstance(d, str) for d in still):
+        raise ValueError(f"`{port.name}` has an open size beside the signal's")
+    if 0 in numbers([int(d) for d in still], "a frame"):
+        raise ValueError(f"`{port.name}` has empty frames")
+    if port.axis is None:
+        if output:
+            raise ValueError(f"output `{port.name}` has no stream axis")
+        return
+    grain(port.rate, "a rate")
+    frames(port.delay, "a delay")
+    if info.granularity % port.rate.denominator:
+        raise ValueError(f"`{port.name}` has a rate of {port.rate} at a granularity of {info.granularity}")
+    if info.pulse != "dynamic" and port.shape[port.axis] != int(info.pulse) * port.rate:
+        raise ValueError(f"`{port.name}` has {port.shape[port.axis]} frames in a pulse of {info.pulse}")
+    # Frames leave once they are certain to exist, and the tail has an end.
+    grain(port.length.period, "a pattern of lengths")
+    signals = port.length.trials()
+    tail = int((port.length.at(signals) - signals * port.rate.numerator // port.rate.denominator).max())
+    if port.length.slope != port.rate or most_ahead(port.rate, port.length, info.granularity) > port.delay:
+        raise ValueError(
+            f"`{port.name}` has a length of {port.length} at a rate of {port.rate} and a delay of {port.delay}"
+        )
+    frames(tail, "a tail")
+
+
 def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{value!r} is no positive count")
+    if type(value) is not int or not 1 <= value <= MOST_GRAIN:
+        raise ValueError(f"{value!r} is no count from 1 to {MOST_GRAIN}")
     return value
 
 
-def _name(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
         raise ValueError(f"{value!r} is no name")
     return value
 
 
+def _dtype(value: Any) -> int:
+    if type(value) is not int or value == TensorProto.STRING:
+        raise ValueError(f"{value!r} is no element type of numbers")
+    helper.tensor_dtype_to_np_dtype(value)
+    return value
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    if not all(type(d) is int and d >= 0 for d in value):
+        raise ValueError(f"{value!r} is no shape")
+    return numbers(value, "a state")
+
+
 def _read_port(data: dict[str, Any]) -> Port:
-    shape = tuple(d if isinstance(d, str) else int(d) for d in data["shape"])
+    shape = tuple(d if isinstance(d, str) else _sizes([d])[0] for d in data["shape"])
     axis = data["axis"]
-    if axis is not None and not (isinstance(axis, int) and 0 <= axis < len(shape)):
+    if axis is not None and not (type(axis) is int and 0 <= axis < len(shape)):
         raise ValueError(f"axis {axis} of {len(shape)}")
-    rate = Fraction(data["rate"])
+    rate = Fraction(_text(data["rate"]))
     if rate <= 0 and axis is not None:
         raise ValueError(f"rate {rate}")
-    if int(data["delay"]) < 0:
+    if type(data["delay"]) is not int or data["delay"] < 0:
         raise ValueError(f"delay {data['delay']}")
-    return Port(
-        str(data["name"]), int(data["dtype"]), shape, axis, rate, int(data["delay"]), Expr.parse(str(data["length"]))
-    )
+    length = Expr.parse(_text(data["length"]))
+    return Port(_text(data["name"]), _dtype(data["dtype"]), shape, axis, rate, data["delay"], length)
 
 
 def _invalid(label: str, error: object) -> PulseError:
