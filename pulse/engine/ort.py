@@ -10,6 +10,8 @@ import onnxruntime
 
 from pulse.engine.failure import unsupported
 
+_INEXACT = ["DoubleQDQPairsRemover"]  # makes one rounding of two
+
 
 def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.InferenceSession:
     """A single-threaded CPU session. Without `optimise` it is the plain oracle: some of ONNX Runtime's fusions reject
@@ -19,7 +21,12 @@ def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.Infere
     options.log_severity_level = 4
     level = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        proto.SerializeToString(),
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=_INEXACT if optimise else None,
+    )
 
 
 class OnnxRuntimeEngine:

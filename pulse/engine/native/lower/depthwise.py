@@ -7,11 +7,10 @@ import numpy as np
 from pulse.engine.native.lower.context import Context, ref
 from pulse.engine.native.lower.product import ACTS, conv, padded
 from pulse.engine.native.memory import View
+from pulse.engine.native.passes.residual import ROOM
 from pulse.engine.native.passes.residual import depthwise as is_depthwise
 from pulse.engine.native.plan import Field, Ref
 from pulse.graph.ir import Node
-
-ROOM = 4096  # floats in which kernels/ops/depthwise.cpp lays out bands
 
 
 def convolution(ctx: Context, node: Node) -> None:

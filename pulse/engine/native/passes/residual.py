@@ -11,6 +11,9 @@ from pulse.engine.native.passes.views import up_to_maker
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
 
+ROOM = 4096  # floats in which kernels/ops/depthwise.cpp lays out bands
+WIDEST = 16  # lanes of the widest instruction set
+
 
 def fold_residual(net: Net) -> None:
     """Promises: where a depthwise convolution without activation is read by an Add alone, the sum is part of it. What
@@ -31,11 +34,21 @@ def _open(net: Net, node: Node) -> bool:
 
 
 def depthwise(net: Net, node: Node) -> bool:
-    """A convolution with one filter per channel."""
+    """A convolution with one filter per channel, short enough for the step that lays out bands in a row."""
     if node.domain != NATIVE or node.op != "Conv":
         return False
     weight = node.attrs["weight"]
-    return bool(node.attrs["group"] == net.shape(node.inputs[0])[1] == len(weight))
+    return bool(node.attrs["group"] == net.shape(node.inputs[0])[1] == len(weight)) and _short(node)
+
+
+def _short(node: Node) -> bool:
+    """Two vectors of strided bands and the taps fit in the step's room, whichever axis turns out to be the bands."""
+    kernel = node.attrs["weight"].shape[2:]
+    reach = [
+        (k - 1) * d + 1 + 2 * WIDEST * s
+        for k, d, s in zip(kernel, node.attrs["dilations"], node.attrs["strides"], strict=True)
+    ]
+    return max(kernel) * (max(reach) + max(max(p) for p in node.attrs["pads"])) < ROOM
 
 
 def _fold(net: Net, node: Node, side: int, conv: Node, path: list[Node]) -> bool:
