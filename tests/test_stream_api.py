@@ -356,6 +356,16 @@ def test_snapshot_holds_the_vector(engine: str) -> None:
     compare(case.full({**feeds, "voice": voice}), joined(case, parts), 1e-5, "restored")
 
 
+# ---- what onnx.reference gets wrong
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 9])
+def test_reference_engine_normalises_over_channels(size: int) -> None:
+    case = model(f"(float[1,5,S,2] x) => (float y) {{ y = LRN<size = {size}, alpha = 0.7>(x) }}", 2)
+    feeds, stream = signal(case, 5), case.pulsed.stream(engine="reference")
+    compare(case.full(feeds), joined(case, [stream.push(feeds), stream.flush()]), 1e-5, f"LRN over {size} channels")
+
+
 # ---- granularity
 
 

@@ -27,6 +27,19 @@ class ConvTranspose(_Plain):
         return (np.concatenate(parts, axis=1),)
 
 
+class LRN(OpRun):
+    """onnx.reference counts channels by the batch and takes four axes only."""
+
+    op_domain = ""
+
+    def _run(self, x: np.ndarray, **attrs: Any) -> tuple[np.ndarray]:
+        size, channels = attrs["size"], x.shape[1]
+        square, before = np.square(x), (size - 1) // 2
+        sums = [square[:, max(c - before, 0) : c - before + size].sum(axis=1) for c in range(channels)]
+        scale = attrs["bias"] + attrs["alpha"] / size * np.stack(sums, axis=1)
+        return ((x / scale ** attrs["beta"]).astype(x.dtype),)
+
+
 class DequantizeLinear(OpRun):
     """The form of opsets 10 to 18, which onnx.reference has lost."""
 
@@ -45,4 +58,4 @@ class DequantizeLinear(OpRun):
 
 def repaired(opset: int) -> list[type[OpRun]]:
     """What a ReferenceEvaluator for that opset takes as `new_ops`."""
-    return [ConvTranspose, *RECURRENT, *([DequantizeLinear] if opset < 19 else [])]
+    return [ConvTranspose, LRN, *RECURRENT, *([DequantizeLinear] if opset < 19 else [])]
