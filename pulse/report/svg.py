@@ -12,7 +12,7 @@ from typing import Literal
 from pulse.report.theme import DARK, FONT, LIGHT
 
 Anchor = Literal["start", "middle", "end"]
-DIGIT = 7.0  # pixels of a character in a plot's font, about
+DIGIT = 7.6  # pixels of a character in a plot's font, about
 BOLD = 7.9  # of a bold one
 MARGIN = 20  # around a plot that is a file
 
@@ -38,15 +38,32 @@ class Scale:
         """Round values, at most that many: steps of 1, 2 or 5, or powers of ten."""
         if self.log:
             decades = range(ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9) + 1)
-            fine = [m * 10.0**d for d in range(decades.start - 1, decades.stop) for m in (1, 2, 5)]
-            inside = [v for v in fine if self.low <= v * 1.0000001 and v <= self.high * 1.0000001]
-            coarse = [10.0**d for d in decades]
-            return inside if len(inside) <= most else coarse
+            for steps in ((1, 2, 5), (1, 3)):
+                fine = [m * 10.0**d for d in range(decades.start - 1, decades.stop) for m in steps]
+                inside = [v for v in fine if self.low <= v * 1.0000001 and v <= self.high * 1.0000001]
+                if len(inside) <= most:
+                    return inside
+            return [10.0**d for d in decades]
         rough = (self.high - self.low) / most
         power = 10.0 ** floor(log10(rough))
         step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
         first = ceil(self.low / step - 1e-9)
         return [i * step for i in range(first, floor(self.high / step + 1e-9) + 1)]
+
+
+def room(labels: Sequence[tuple[float, str]]) -> float:
+    """Pixels to the left of a vertical axis with these labels."""
+    return max(max(len(label) for _, label in labels) * DIGIT + 14, 46)
+
+
+def spaced(places: Sequence[float], labels: Sequence[str]) -> list[bool]:
+    """Which labels of an axis are shown, from its start: those that do not touch the one before."""
+    shown, end = [], -1e9
+    for place, label in zip(places, labels, strict=True):
+        half = len(label) * DIGIT / 2
+        shown.append(place - half > end + 4)
+        end = place + half if shown[-1] else end
+    return shown
 
 
 def ceiling(value: float) -> float:

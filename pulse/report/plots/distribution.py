@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulse.report.svg import Canvas, Scale
+from pulse.report.svg import DIGIT, Anchor, Canvas, Scale
 from pulse.report.text import pointer, time
 
-TOP, ROW, BOTTOM, LEFT, RIGHT = 30, 62, 46, 56, 14
+TOP, ROW, BOTTOM, LEFT, RIGHT = 30, 62, 46, 56, 26
 
 
 def distribution(figures: dict[str, Any], width: int) -> Canvas:
@@ -18,7 +18,7 @@ def distribution(figures: dict[str, Any], width: int) -> Canvas:
     edges = rows[0]["distribution"]["edges_us"]
     deadlines = [row["deadline_us"] for row in rows if row["deadline_us"]]
     filled = [i for row in rows for i, count in enumerate(row["distribution"]["counts"]) if count]
-    low, high = edges[min(filled)], max([edges[max(filled) + 1], *deadlines])
+    low, high = min([edges[min(filled)], *deadlines]), max([edges[max(filled) + 1], *deadlines])
     x = Scale(low / 1.15, high * 1.15, LEFT, width - RIGHT, log=True)
     floor = TOP + len(rows) * ROW
     labels = [(value, time(value)) for value in x.ticks(9 if width > 500 else 4)]
@@ -44,11 +44,18 @@ def _row(canvas: Canvas, row: dict[str, Any], index: int, base: float, x: Scale,
             late = row["deadline_us"] is not None and found["edges_us"][bin_] >= row["deadline_us"]
             canvas.rect(left + 0.5, base - tall, right - left - 1, tall, "warn" if late else "accent", more=more)
     typical = (row["paced_us_per_pulse"] or row["us_per_pulse"])["median"]
-    place = x(typical)
-    end = place > width - 110
-    canvas.text(place, base - ROW + 22, f"{time(typical)}", "ink", "end" if end else "middle")
+    label = time(typical)
+    half = len(label) * DIGIT / 2
+    middle = min(max(x(typical), LEFT + half), width - half)
+    canvas.text(middle, base - ROW + 22, label, "ink", "middle")
     if row["deadline_us"] is not None:
         due = x(row["deadline_us"])
         canvas.line(due, base - ROW + 14, due, base, "warn", 1.5)
         label = f"{'deadline ' if width > 500 else ''}{time(row['deadline_us'])}"
-        canvas.text(due - 6, base - ROW + 22, label, "warn", "end")
+        long = len(label) * DIGIT + 8
+        sides: tuple[tuple[float, Anchor], ...] = ((due - long, "end"), (due, "start"))
+        for start, anchor in sides:
+            apart = start + long < middle - half or start > middle + half
+            if apart and start > LEFT and start + long < width:
+                canvas.text(due - 6 if anchor == "end" else due + 6, base - ROW + 22, label, "warn", anchor)
+                break

@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from pulse.report.families import FAMILIES
-from pulse.report.svg import BOLD, Canvas, Scale, ceiling
+from pulse.report.svg import BOLD, Canvas, Scale, ceiling, room, spaced
 from pulse.report.text import number, pointer
 from pulse.report.theme import FAMILY_COLOUR
 
-TOP, BOTTOM, LEFT, ROOM = 30, 46, 46, 15
+TOP, BOTTOM, ROOM = 30, 46, 15
 
 
 def families(figures: dict[str, Any], width: int) -> Canvas:
@@ -20,14 +20,18 @@ def families(figures: dict[str, Any], width: int) -> Canvas:
     canvas = Canvas(width, height, "Time per frame against pulse width, by family of operators")
     lines = _lines(rows)
     right = max(len(name) for name, *_ in lines) * BOLD + 30
-    step = (width - LEFT - right) / max(len(rows) - 1, 1)
-    places = [LEFT + 12 + index * (step - 12 / max(len(rows) - 1, 1)) for index in range(len(rows))]
     y = Scale(0, ceiling(max(max(values) for _, _, values, _ in lines)), height - BOTTOM, TOP)
-    canvas.axis(y, "y", LEFT, (LEFT, places[-1] + 8), [(v, f"{v:g}") for v in y.ticks(6)])
-    for place, row in zip(places, rows, strict=True):
-        canvas.text(place, height - BOTTOM + 18, str(row["pulse"]), anchor="middle")
+    labels = [(value, f"{value:g}") for value in y.ticks(6)]
+    left = room(labels)
+    step = (width - left - 12 - right) / max(len(rows) - 1, 1)
+    places = [left + 12 + index * step for index in range(len(rows))]
+    canvas.axis(y, "y", left, (left, places[-1] + 8), labels)
+    widths = [str(row["pulse"]) for row in rows]
+    for place, label, shown in zip(places, widths, spaced(places, widths), strict=True):
+        if shown:
+            canvas.text(place, height - BOTTOM + 18, label, anchor="middle")
     canvas.text(0, 14, "time per frame, µs", "ink", bold=True)
-    end = max(places[-1] + 8, LEFT + len("pulse width, frames") * BOLD)
+    end = max(places[-1] + 8, left + len("pulse width, frames") * BOLD)
     canvas.text(end, height - 6, "pulse width, frames", "ink", "end", True)
     for _, colour, values, paths in reversed(lines):
         points = [(place, y(value)) for place, value in zip(places, values, strict=True)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulse.report.svg import BOLD, DIGIT, Canvas, Scale, ceiling
+from pulse.report.svg import BOLD, DIGIT, Canvas, Scale, ceiling, room
 from pulse.report.text import number, pointer
 
-TOP, BOTTOM, LEFT, RIGHT = 44, 46, 46, 18
+TOP, BOTTOM, RIGHT = 50, 46, 18
 
 
 def latency(figures: dict[str, Any], width: int) -> Canvas:
@@ -21,14 +21,14 @@ def latency(figures: dict[str, Any], width: int) -> Canvas:
         return canvas
     x_end = ceiling(max([m["x"] for m in marks] + _budget(figures["budget_ms"], [m["x"] for m in marks])))
     y_end = ceiling(max([m["y"] for m in marks] + _budget(figures["cpu_budget"], [m["y"] for m in marks])))
-    x = Scale(-0.05 * x_end, x_end, LEFT, width - RIGHT)  # the first mark keeps clear of the numbers
     y = Scale(0, y_end, height - BOTTOM, TOP)
+    left = room(_labels(y, 6))
+    x = Scale(-0.05 * x_end, x_end, left, width - RIGHT)  # the first mark keeps clear of the numbers
     canvas.axis(x, "x", height - BOTTOM, (TOP, height - BOTTOM), _labels(x, 7 if width > 500 else 5))
-    canvas.axis(y, "y", LEFT, (LEFT, width - RIGHT), _labels(y, 6))
+    canvas.axis(y, "y", left, (left, width - RIGHT), _labels(y, 6))
     canvas.text(0, 14, "CPU load, % of one core" if live else "time per frame, µs", "ink", bold=True)
     canvas.text(width - RIGHT, height - 6, "total latency, ms" if live else "pulse width, frames", "ink", "end", True)
-    if live:
-        _budgets(canvas, figures, x, y, width, height)
+    taken = _budgets(canvas, figures, x, y, width, height) if live else []
     for engine in figures["engines"]:
         colour = "accent" if engine == figures["engine"] else "other"
         line = [
@@ -39,7 +39,10 @@ def latency(figures: dict[str, Any], width: int) -> Canvas:
         canvas.path(sorted(line), colour, 2 if colour == "accent" else 1.5, "" if colour == "accent" else "5 4")
     for mark in sorted(marks, key=lambda m: (m["chosen"], m["row"]["engine"] == figures["engine"])):
         _mark(canvas, mark, x(mark["x"]), y(mark["y"]), figures, width)
-    _recommended(canvas, [(x(m["x"]), y(m["y"]), m["chosen"]) for m in marks], width, height)
+    taken += [(x(m["x"]), y(m["y"]), 12.0) for m in marks]
+    for mark in marks:
+        if mark["chosen"]:
+            _recommended(canvas, x(mark["x"]), y(mark["y"]), taken, left, width, height)
     if len(figures["engines"]) > 1:
         _legend(canvas, figures, width)
     return canvas
@@ -93,35 +96,40 @@ def _mark(canvas: Canvas, mark: dict[str, Any], x: float, y: float, figures: dic
     canvas.add("</g>")
 
 
-def _recommended(canvas: Canvas, marks: list[tuple[float, float, bool]], width: int, height: int) -> None:
-    """The word beside the mark it belongs to, where it covers no other; the filled mark speaks for itself."""
-    long = len("recommended") * BOLD
-    for x, y in [(x, y) for x, y, chosen in marks if chosen]:
-        inside = min(max(x, long / 2 + 4), width - long / 2 - 4)
-        aside = long / 2 + 18
-        places = [(inside, y + 32), (inside, y - 22), (inside, y - 34), (x + aside, y + 4), (x - aside, y + 4)]
-        places += [(x + side * (long / 2 - 8), y + up) for up in (-22, 32, -40) for side in (1, -1)]
-        free = [
-            (middle, base)
-            for middle, base in places
-            if TOP < base < height - BOTTOM - 4 and long / 2 < middle < width - long / 2
-            if not any(abs(mx - middle) < long / 2 + 10 and abs(my - base + 4) < 18 for mx, my, _ in marks)
-        ]
-        for middle, base in free[:1]:
+def _recommended(
+    canvas: Canvas, x: float, y: float, taken: list[tuple[float, float, float]], left: float, width: int, height: int
+) -> None:
+    """The word beside its mark, where it covers nothing that is taken; the filled mark speaks for itself."""
+    half = len("recommended") * BOLD / 2
+    inside = min(max(x, left + half + 4), width - half - 4)
+    places = [(inside, y + 32), (inside, y - 22), (inside, y - 34), (x + half + 18, y + 4), (x - half - 18, y + 4)]
+    places += [(x + side * (half - 8), y + up) for up in (-22, 32, -40) for side in (1, -1)]
+    for middle, base in places:
+        fits = TOP < base < height - BOTTOM - 4 and left + half < middle < width - half
+        if fits and not any(abs(a - middle) < half + wide and abs(b - base + 4) < 18 for a, b, wide in taken):
             canvas.text(middle, base, "recommended", "accent", "middle", True, halo=True)
+            return
 
 
-def _budgets(canvas: Canvas, figures: dict[str, Any], x: Scale, y: Scale, width: int, height: int) -> None:
+def _budgets(
+    canvas: Canvas, figures: dict[str, Any], x: Scale, y: Scale, width: int, height: int
+) -> list[tuple[float, float, float]]:
+    """Lines at the budgets that are on the axes; the middles of words inside the plot, and half their width."""
     if figures["budget_ms"] is not None and figures["budget_ms"] <= x.high:
         place = x(figures["budget_ms"])
         canvas.line(place, TOP, place, height - BOTTOM, "warn", 1.5, "4 4")
-        end = place > width / 2
         label = f"budget {figures['budget_ms']:g} ms"
-        canvas.text(place + (-6 if end else 6), TOP + 12, label, "warn", "end" if end else "start")
-    if figures["cpu_budget"] is not None and figures["cpu_budget"] <= y.high:
-        place = y(figures["cpu_budget"])
-        canvas.line(LEFT, place, width - RIGHT, place, "warn", 1.5, "4 4")
-        canvas.text(width - RIGHT, place - 6, f"budget {figures['cpu_budget']:g} %", "warn", "end")
+        half = len(label) * DIGIT / 2
+        canvas.text(min(max(place, half), width - half), TOP - 4, label, "warn", "middle")
+    if figures["cpu_budget"] is None or figures["cpu_budget"] > y.high:
+        return []
+    place = y(figures["cpu_budget"])
+    canvas.line(x.start, place, width - RIGHT, place, "warn", 1.5, "4 4")
+    label = f"budget {figures['cpu_budget']:g} %"
+    base = place - 6 if place > TOP + 18 else place + 15
+    canvas.text(width - RIGHT, base, label, "warn", "end")
+    half = len(label) * DIGIT / 2
+    return [(width - RIGHT - half, base - 4, half)]
 
 
 def _legend(canvas: Canvas, figures: dict[str, Any], width: int) -> None:
