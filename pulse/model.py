@@ -83,7 +83,8 @@ class PulsedModel:
         write_atomically(Path(path), (self.flat() if flat else self.proto).SerializeToString())
 
     def stream(self, engine: str | None = None, **options: Any) -> LiveStream:
-        """A stream at its start. `engine`: "onnxruntime" or "reference"; by default the first that is there."""
+        """A stream at its start. `engine`: "native", "onnxruntime" or "reference"; by default the first that covers the
+        model."""
         from pulse.engine.stream import Stream as LiveStream
 
         return LiveStream(self, engine=engine, **options)
