@@ -15,6 +15,7 @@ demo: $(VENV)/.run
 	$(BIN)/pulse check models/enc.onnx --pulse 4
 	$(BIN)/python examples/make_input.py models/enc.onnx $(DEMO)/in.npz 200
 	$(BIN)/pulse run $(DEMO)/enc.pulse4.onnx $(DEMO)/in.npz $(DEMO)/out.npz
+	$(BIN)/pulse sweep models/enc.onnx --pulses 1,2,4,8 --frame-ms 10 --quick --html $(DEMO)/sweep.html
 
 # pytest goes last: its closing line is the verdict.
 test: lint types

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "mic": "Talk through a model, or watch its outputs, live.",
     "profile": "Show where the time of a pulse goes: steps, products, kernels, limit.",
     "sweep": "Measure what each pulse width costs in latency and CPU; recommend one.",
+    "kernels": "List the matrix kernels of this CPU, or time them on one product.",
     "costmodel": "Time kernels, fit and validate the tables that pick among them.",
     "tune": "Time a model's own products and write hints which kernels to take.",
     "explain": "Say what a diagnostic means and what to do.",

@@ -69,7 +69,7 @@ class Feeds:
         """Source frames that wait."""
         name, blocks = next(iter(self._waiting.items()))
         port = self._ports[name]
-        return sum(b.shape[port.axis or 0] for b in blocks) * port.rate.denominator // port.rate.numerator
+        return int(sum(b.shape[port.axis or 0] for b in blocks) * port.rate.denominator // port.rate.numerator)
 
     def take(self, width: int, filler: float | None = None) -> dict[str, np.ndarray]:
         """One pulse of `width` source frames, filled up with `filler` where the signal has ended."""
@@ -163,4 +163,4 @@ class Feeds:
                 found=f"{frames} frames",
                 remedy="push whole source frames",
             )
-        return frames * port.rate.denominator // port.rate.numerator
+        return int(frames * port.rate.denominator // port.rate.numerator)

@@ -16,14 +16,16 @@ class ConvTranspose(_Plain):
 
     op_domain = ""
 
-    def _run(self, X: np.ndarray, W: np.ndarray, B: np.ndarray | None = None, **attrs: Any) -> tuple[np.ndarray]:
+    def _run(  # type: ignore[override]
+        self, X: np.ndarray, W: np.ndarray, B: np.ndarray | None = None, **attrs: Any
+    ) -> tuple[np.ndarray]:
         group = attrs.pop("group", None) or 1
         width, made = X.shape[1] // group, W.shape[1]
         parts = []
         for g in range(group):
             bias = None if B is None else B[g * made : (g + 1) * made]
             x, w = X[:, g * width : (g + 1) * width], W[g * width : (g + 1) * width]
-            parts.append(super()._run(x, w, bias, group=1, **attrs)[0])
+            parts.append(super()._run(x, w, bias, group=1, **attrs)[0])  # type: ignore[no-untyped-call]
         return (np.concatenate(parts, axis=1),)
 
 

@@ -113,9 +113,9 @@ def _class(op: str) -> type[OpRun]:
             given = [np.swapaxes(a, 0, 1) if i in flip and a is not None else a for i, a in enumerate(given)]
             y, *ends = run(op, given, attrs)
             return (np.transpose(y, (2, 0, 1, 3)), *(np.swapaxes(e, 0, 1) for e in ends))
-        return run(op, given, attrs)[: max(self.n_outputs, 1)]
+        return run(op, given, attrs)[: max(len(self.onnx_node.output), 1)]
 
-    return type(op, (OpRun,), {"op_domain": "", "_run": _run, "n_outputs": property(lambda s: len(s.onnx_node.output))})
+    return type(op, (OpRun,), {"op_domain": "", "_run": _run})
 
 
 REPAIRED: list[type[OpRun]] = [_class(op) for op in ("GRU", "LSTM", "RNN")]

@@ -26,7 +26,7 @@ def pad(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     own = (frames(int(before[fact.axis]), "padding"), after[fact.axis])
     if own[1].constant:
         frames(int(own[1]), "padding")
-    if own != (0, 0):
+    if own[0] or own[1] != 0:
         value = _along_stream(ctx, node, value, own, inputs[2] if len(inputs) > 2 else None)
     others = [0 if a == fact.axis else int(p) for a, p in enumerate(before)]
     others += [0 if a == fact.axis else int(p) for a, p in enumerate(after)]

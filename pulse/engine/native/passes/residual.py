@@ -48,7 +48,7 @@ def _short(node: Node) -> bool:
         (k - 1) * d + 1 + 2 * WIDEST * s
         for k, d, s in zip(kernel, node.attrs["dilations"], node.attrs["strides"], strict=True)
     ]
-    return max(kernel) * (max(reach) + max(max(p) for p in node.attrs["pads"])) < ROOM
+    return bool(max(kernel) * (max(reach) + max(max(p) for p in node.attrs["pads"])) < ROOM)
 
 
 def _fold(net: Net, node: Node, side: int, conv: Node, path: list[Node]) -> bool:
