@@ -19,8 +19,6 @@ namespace nb = nanobind;
 
 namespace {
 
-using Given = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
-using Taken = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using View = nb::ndarray<nb::numpy, float>;
 using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
 using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -127,23 +125,31 @@ private:
         if (!holds(arrays, last - first)) return false;
         for (size_t port = first; port < last; port++) {
             const nb::handle found = find(arrays, port);
-            if (!found || !(port < inputs_ ? hold<Given>(port, found) : hold<Taken>(port, found))) return false;
+            if (!found || !hold(port, found)) return false;
         }
         return true;
     }
 
-    template <class Array>
+    // The array of a port, if it is contiguous float32 of the port's shape. Its buffer is let go at once: what keeps the
+    // memory is the reference held.
     bool hold(size_t port, nb::handle array) {
         if (array.ptr() == held_[port].ptr()) return true;
-        Array a;
-        if (!nb::try_cast<Array>(array, a, false)) return false;
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (port < inputs_ ? 0 : PyBUF_WRITABLE);
+        Py_buffer view;
+        if (PyObject_GetBuffer(array.ptr(), &view, flags) != 0) {
+            PyErr_Clear();
+            return false;
+        }
         const std::vector<int64_t>& shape = shapes_[port];
-        if (a.ndim() != shape.size()) return false;
-        for (size_t i = 0; i < shape.size(); i++)
-            if (static_cast<int64_t>(a.shape(i)) != shape[i]) return false;
-        held_[port] = nb::borrow(array);
-        runner_.bind(static_cast<int64_t>(port), const_cast<float*>(a.data()));
-        return true;
+        bool fits = view.itemsize == sizeof(float) && view.format && std::strcmp(view.format, "f") == 0 &&
+                    view.ndim == static_cast<int>(shape.size());
+        for (size_t i = 0; fits && i < shape.size(); i++) fits = view.shape[i] == shape[i];
+        if (fits) {
+            held_[port] = nb::borrow(array);
+            runner_.bind(static_cast<int64_t>(port), static_cast<float*>(view.buf));
+        }
+        PyBuffer_Release(&view);
+        return fits;
     }
 
     pulse::Runner runner_;

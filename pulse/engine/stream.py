@@ -47,6 +47,9 @@ class Stream:
         self._engine = make_engine(engine, model)
         self._holder = self._engine if isinstance(self._engine, Holder) else None
         self._filler = filler
+        self._sides = any(p.axis is None for p in self._info.inputs)
+        # Source frames after which no output has frames before the signal in it any more.
+        self._lead = max(-(-p.delay * p.rate.denominator // p.rate.numerator) for p in self._info.outputs)
         self.reset()
 
     @property
@@ -65,7 +68,6 @@ class Stream:
             self._states = {s.input: np.zeros(s.shape, np_type(s.dtype)) for s in self._info.states}
         self._feeds = Feeds(self._info.inputs)
         self._consumed = 0
-        self._emitted = {p.name: 0 for p in self._info.outputs}
         self._ended = False
 
     def push(self, data: Arrays, *, raw: bool = False) -> dict[str, np.ndarray]:
@@ -123,10 +125,8 @@ class Stream:
     def _settle(self) -> None:
         """Counts the pulses that `step` ran."""
         if self._stepped:
-            frames, self._stepped = self._stepped * self._stride, 0
-            self._consumed += frames
-            for port in self._info.outputs:
-                self._emitted[port.name] += port.frames(frames)
+            self._consumed += self._stepped * self._stride
+            self._stepped = 0
 
     def flush(self) -> dict[str, np.ndarray]:
         """The signal has ended: the frames that remain. Only `reset` and `restore` are possible afterwards."""
@@ -162,13 +162,14 @@ class Stream:
         self._settle()
         held = self._states if self._holder is None else self._holder.export()
         states = {k: v.copy() for k, v in held.items()}
-        return Snapshot(states, self._feeds.snapshot(), self._consumed, dict(self._emitted), self._ended)
+        emitted = {p.name: p.frames(self._consumed) for p in self._info.outputs}
+        return Snapshot(states, self._feeds.snapshot(), self._consumed, emitted, self._ended)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes back to a snapshot of this model, of whatever width it was taken."""
         wanted = {s.input: (s.shape, np_type(s.dtype)) for s in self._info.states}
         found = {k: (v.shape, v.dtype) for k, v in snapshot.states.items()}
-        if wanted != found or set(snapshot.emitted) != set(self._emitted):
+        if wanted != found or set(snapshot.emitted) != {p.name for p in self._info.outputs}:
             raise PulseError(
                 "snapshot-mismatch",
                 node="restore",
@@ -182,7 +183,7 @@ class Stream:
         else:
             self._states = {k: v.copy() for k, v in snapshot.states.items()}
         self._feeds.restore(snapshot.feeds)
-        self._consumed, self._emitted, self._ended = snapshot.consumed, dict(snapshot.emitted), snapshot.ended
+        self._consumed, self._ended = snapshot.consumed, snapshot.ended
 
     # -- widths --------------------------------------------------------------------------------------------------
     def _width(self) -> int:
@@ -210,7 +211,7 @@ class Stream:
             return self._width()
         step = self._info.granularity
         wanted = max(
-            -(-(int(p.length.at(total)) + p.delay - self._emitted[p.name]) * p.rate.denominator // p.rate.numerator)
+            -(-(int(p.length.at(total)) + p.delay - p.frames(self._consumed)) * p.rate.denominator // p.rate.numerator)
             for p in self._info.outputs
         )
         width = -(-min(max(wanted, 1), self._most()) // step) * step
@@ -220,7 +221,7 @@ class Stream:
 
     def _known(self, port: Port) -> int:
         """Frames of an output that have left, or would have: those before the signal do not count."""
-        return max(self._emitted[port.name] - port.delay, 0)
+        return max(port.frames(self._consumed) - port.delay, 0)
 
     def _remaining(self, total: int) -> bool:
         return any(self._known(p) < int(p.length.at(total)) for p in self._info.outputs)
@@ -251,9 +252,9 @@ class Stream:
 
     def _whole_pulse(self, data: Arrays, raw: bool) -> dict[str, np.ndarray] | None:
         """The outputs if `data` is exactly one pulse which the engine can take as it is: the short way through push."""
-        ports = self._info.inputs
-        if self._holder is None or self._feeds.waits() or not all(p.axis is not None for p in ports):
+        if self._holder is None or self._sides or self._feeds.waits():
             return None
+        ports = self._info.inputs
         arrays: dict[str, Any] = data if isinstance(data, dict) else {ports[0].name: data} if len(ports) == 1 else {}
         array, axis = arrays.get(ports[0].name), ports[0].axis
         if not isinstance(array, np.ndarray) or axis is None or array.ndim <= axis:
@@ -268,12 +269,14 @@ class Stream:
 
     def _counted(self, results: Mapping[str, np.ndarray], width: int, raw: bool) -> dict[str, np.ndarray]:
         """The outputs of a pulse, without frames before the signal unless they are wanted raw."""
+        before = self._consumed
         self._consumed += width
+        if raw or before >= self._lead:
+            return {p.name: results[p.name] for p in self._info.outputs}
         out = {}
         for port in self._info.outputs:
             block, axis = results[port.name], port.axis or 0
-            early = 0 if raw else min(max(port.delay - self._emitted[port.name], 0), block.shape[axis])
-            self._emitted[port.name] += block.shape[axis]
+            early = min(max(port.delay - port.frames(before), 0), block.shape[axis])
             if early:
                 block = block[tuple(slice(early, None) if a == axis else slice(None) for a in range(block.ndim))]
             out[port.name] = block
