@@ -183,7 +183,7 @@ def _receptive_field(graph: Graph, found: Analysis) -> int | None:
 def _reach(node: Node, found: Analysis) -> Fraction | None:
     """Source frames by which a node widens the context; None without bound."""
     frames = _frames(node.inputs[0], found) if node.inputs else None
-    if frames is None:
+    if frames is None or not any(_frames(n, found) for n in node.outputs):
         return Fraction(0)
     shape, rate, axis = frames
     if node.op in ("GRU", "LSTM", "RNN") and axis == (1 if node.attrs.get("layout") else 0):

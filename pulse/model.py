@@ -15,7 +15,9 @@ import onnx
 from onnx import inliner
 
 from pulse import manifest as mf
+from pulse.artefact import check_artefact
 from pulse.errors import PulseError, PulseWarning
+from pulse.graph.limits import MOST_GRAIN
 from pulse.graph.load import Source, read_model
 from pulse.source import streaming_part
 from pulse.streaming.assemble import Identity, assemble
@@ -142,19 +144,19 @@ def digest_of(proto: onnx.ModelProto) -> str:
 
 
 def _check_width(pulse: int | str, multiple: int | None) -> None:
-    if pulse != "dynamic" and (isinstance(pulse, bool) or not isinstance(pulse, int) or pulse < 1):
+    if pulse != "dynamic" and (type(pulse) is not int or not 1 <= pulse <= MOST_GRAIN):
         raise PulseError(
             "illegal-pulse",
             node="pulse",
-            required='a positive number of frames, or "dynamic"',
+            required=f'a number of frames from 1 to {MOST_GRAIN}, or "dynamic"',
             found=repr(pulse),
             remedy="for example --pulse 4",
         )
-    if multiple is not None and (isinstance(multiple, bool) or not isinstance(multiple, int) or multiple < 1):
+    if multiple is not None and (type(multiple) is not int or not 1 <= multiple <= MOST_GRAIN):
         raise PulseError(
             "usage",
             node="length_multiple_of",
-            required="a positive number of frames",
+            required=f"a number of frames from 1 to {MOST_GRAIN}",
             found=repr(multiple),
             remedy="for example --length-multiple-of 8",
         )
@@ -185,32 +187,12 @@ def load(source: Source) -> PulsedModel:
             remedy="convert it first: pulse convert MODEL --pulse N",
         )
     info = mf.loads(text, label)
-    _check_wires(proto, info, label)
+    check_artefact(proto, info, label)
     return PulsedModel(proto, info, path=_path(source))
 
 
 def _path(source: Source) -> str | None:
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-
-
-def _check_wires(proto: onnx.ModelProto, info: mf.Manifest, label: str) -> None:
-    """The manifest and the graph must speak of the same inputs and outputs."""
-    wanted = [p.name for p in info.inputs] + [s.input for s in info.states] + ([info.length] if info.length else [])
-    given = [p.name for p in info.outputs] + [s.output for s in info.states]
-    has_in = sorted(i.name for i in proto.graph.input)
-    has_out = sorted(o.name for o in proto.graph.output)
-    if (
-        sorted(wanted) != has_in
-        or sorted(given) != has_out
-        or (info.pulse != "dynamic" and info.pulse % info.granularity)
-    ):
-        raise PulseError(
-            "manifest-invalid",
-            node=label,
-            required="a manifest that fits the graph",
-            found=f"inputs {has_in} and outputs {has_out}",
-            remedy="convert the source model again",
-        )
 
 
 def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:

@@ -8,7 +8,7 @@ from pulse.errors import PulseError
 def unsupported(engine: str, required: str, error: Exception) -> PulseError:
     """The diagnostic for whatever a runtime raised: runtimes have exceptions of their own, numpy many."""
     lines = str(error).strip().splitlines()
-    other = "onnxruntime" if engine == "reference" else "reference"
+    other = "reference" if engine == "onnxruntime" else "onnxruntime"
     return PulseError(
         "engine-unsupported",
         node=engine,

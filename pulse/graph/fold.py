@@ -56,7 +56,7 @@ def _constant(node: Node) -> tuple[Array, int]:
             return np.array(value, dtype=np.int64), TensorProto.INT64
         if key in ("value_float", "value_floats"):
             return np.array(value, dtype=np.float32), TensorProto.FLOAT
-    raise LookupError("Constant")
+    raise ValueError("a Constant without a value, or with one of a kind that is not numbers")
 
 
 def _cast(inputs: Sequence[Array | None], source: int, to: int) -> Array:

@@ -28,12 +28,12 @@ def infer(
         for n, d in zip(names, data, strict=True)
         if n and d is not None and d.dtype != object and d.size <= 4096
     }
-    schema = defs.get_schema(node.op, opset, "")
     try:
+        schema = defs.get_schema(node.op, opset, "")
         result = shape_inference.infer_node_outputs(
             schema, proto, types, known, opset_imports=[helper.make_opsetid("", opset)], ir_version=10
         )
-    except Exception as error:  # InferenceError and RuntimeError of the C++ side
+    except Exception as error:  # SchemaError, InferenceError and RuntimeError of the C++ side
         raise ValueError(str(error).strip().splitlines()[0]) from None
     found: list[tuple[int, tuple[int, ...]]] = []
     for name in outputs:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import checker, defs, external_data_helper, inliner, version_converter
+from onnx import checker, defs, external_data_helper, helper, inliner, version_converter
 
 from pulse.errors import PulseError
 from pulse.graph.ir import UNKNOWN, Graph, Node, Port
@@ -18,6 +18,7 @@ from pulse.graph.text import undecodable
 
 Source = str | os.PathLike | bytes | onnx.ModelProto
 
+_NUMBERS = set(helper.get_all_tensor_dtypes()) - {onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING}
 OLDEST_OPSET = 7
 ONE_OPSET = 17
 
@@ -99,15 +100,15 @@ def _with_text(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
 def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
     """Inlines local functions and converts to opset max(17, own). Stale value infos and output shapes are dropped."""
     _name_domain(model)
-    opset = _check_opset(model, label)
+    opset = check_opset(model, label)
     if model.functions:
-        model = _guard(lambda: inliner.inline_local_functions(model), label)
+        model = guard(lambda: inliner.inline_local_functions(model), label)
         del model.functions[:]
     _check_ops(model.graph, opset, label)
     for output in model.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.shape.SetInParent()  # runtimes do without, the checker does not
-    _guard(lambda: checker.check_model(model), label)
+    guard(lambda: checker.check_model(model), label)
     del model.graph.value_info[:]
     for output in model.graph.output:
         if output.type.HasField("tensor_type"):
@@ -144,6 +145,8 @@ def to_graph(model: onnx.ModelProto, label: str) -> Graph:
     for value in proto.input:
         if value.name not in graph.constants:
             graph.inputs.append(_port(value, label))
+    if not proto.output:
+        raise _invalid(label, "a graph without outputs")
     graph.outputs = [Port(o.name, o.type.tensor_type.elem_type, UNKNOWN) for o in proto.output]
     return graph
 
@@ -162,9 +165,9 @@ def _name_domain(model: onnx.ModelProto) -> None:
 
 
 def _port(value: onnx.ValueInfoProto, label: str) -> Port:
-    if not value.type.HasField("tensor_type") or not value.type.tensor_type.elem_type:
-        raise _invalid(label, f"input `{value.name}` is not a tensor")
     tensor = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or tensor.elem_type not in _NUMBERS:
+        raise _invalid(label, f"input `{value.name}` is not a tensor of numbers")
     dims: list[int | str] = []
     for d in tensor.shape.dim:
         known = d.HasField("dim_value") and d.dim_value > 0  # 0 and -1 are how some exporters say "unknown"
@@ -172,7 +175,8 @@ def _port(value: onnx.ValueInfoProto, label: str) -> Port:
     return Port(value.name, tensor.elem_type, tuple(dims) if tensor.HasField("shape") else UNKNOWN)
 
 
-def _check_opset(model: onnx.ModelProto, label: str) -> int:
+def check_opset(model: onnx.ModelProto, label: str) -> int:
+    """The opset of ONNX's own operators. Raises PulseError `opset-unsupported`."""
     opset, newest = _opset(model), defs.onnx_opset_version()
     if opset is None or not OLDEST_OPSET <= opset <= newest:
         raise PulseError(
@@ -207,7 +211,7 @@ def _check_ops(graph: onnx.GraphProto, opset: int, label: str) -> None:
 T = TypeVar("T")
 
 
-def _guard(call: Callable[[], T], label: str) -> T:
+def guard(call: Callable[[], T], label: str) -> T:
     """Runs an onnx call; any of its many exceptions means an invalid model."""
     try:
         return call()

@@ -23,7 +23,7 @@ from pulse.streaming.rules import load_rules
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 
 
-MALFORMED = (ValueError, KeyError, IndexError, TypeError, AssertionError, ArithmeticError, StopIteration)
+MALFORMED = (ValueError, LookupError, TypeError, AssertionError, ArithmeticError, StopIteration)
 
 
 @dataclass

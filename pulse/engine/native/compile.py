@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
+from pulse.engine.failure import unsupported
 from pulse.engine.isa import current, native
 from pulse.engine.native.lower.context import supported_isa
 from pulse.engine.native.lower.program import Layout, lower
@@ -20,6 +21,9 @@ from pulse.manifest import Manifest
 if TYPE_CHECKING:
     from pulse.costmodel.pick import Picker
     from pulse.model import PulsedModel
+
+# Lowering takes a graph to be whole: one that is not comes to grief in its own way.
+_MALFORMED = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError, StopIteration)
 
 
 @dataclass
@@ -67,13 +71,18 @@ class NativeModel:
         """The program for pulses of `width` source frames. Raises PulseError `engine-unsupported`."""
         found = self._widths.get(width)
         if found is None:
-            net = build(self._proto, self.info, width)
-            run_passes(net)
-            plan, layout = lower(net, self.isa, self._weights, self.picker)
-            own = self._weights.finish()
-            found = Compiled(plan, layout, plan.make(self._weights.shared, own))
-            self._widths[width] = found
+            try:
+                found = self._widths[width] = self._compiled(width)
+            except _MALFORMED as error:
+                raise unsupported("native", "a graph whose every node is as ONNX defines it", error) from error
         return found
+
+    def _compiled(self, width: int) -> Compiled:
+        net = build(self._proto, self.info, width)
+        run_passes(net)
+        plan, layout = lower(net, self.isa, self._weights, self.picker)
+        own = self._weights.finish()
+        return Compiled(plan, layout, plan.make(self._weights.shared, own))
 
     def with_picker(self, picker: Any) -> NativeModel:
         """The same model, its kernels picked by another."""
