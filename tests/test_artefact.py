@@ -325,6 +325,12 @@ def test_flat_form_runs_elsewhere(
     assert_same(source, name, model.manifest, runtime(path), None)
 
 
+def test_flat_dynamic_form_runs_in_openvino(name: str, source: onnx.ModelProto, tmp_path: Path) -> None:
+    model = pulse.convert(source, pulse="dynamic")
+    model.save(tmp_path / "flat.onnx", flat=True)
+    assert_same(source, name, model.manifest, in_openvino(tmp_path / "flat.onnx"), 3 * GRAIN.get(name, 1))
+
+
 RECURRENT = {
     op: "(float[1,6,S] x, float[8,6,3] w0, float[8] w9, float[1,{0},8] w1, float[1,{0},5] w2, float[1,{1}] w3)"
     " => (float y) {{ a = Conv<pads=[0,2]>(x, w0, w9) t = Transpose<perm=[2,0,1]>(a) "
