@@ -10,7 +10,8 @@ import onnxruntime
 
 from pulse.engine.failure import unsupported
 
-_INEXACT = ["DoubleQDQPairsRemover"]  # makes one rounding of two
+# Its fusions of quantised operators make one rounding of two, or round otherwise than the operators themselves.
+_EXACT = ("session.disable_double_qdq_remover", "session.disable_quant_qdq")
 
 
 def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.InferenceSession:
@@ -20,12 +21,13 @@ def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.Infere
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     level = onnxruntime.GraphOptimizationLevel
+    for entry in _EXACT:
+        options.add_session_config_entry(entry, "1")
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(
         proto.SerializeToString(),
         options,
         providers=["CPUExecutionProvider"],
-        disabled_optimizers=_INEXACT if optimise else None,
     )
 
 
