@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,16 +67,24 @@ class NativeModel:
         self._proto = proto
         self._weights = WeightStore(self.huge)
         self._widths: dict[int, Compiled] = {}
+        self._making = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made anew: native programs stay in their process."""
+        return NativeModel, (self._proto, self.info, self.isa, self.huge, self.picker)
 
     def at(self, width: int) -> Compiled:
         """The program for pulses of `width` source frames. Raises PulseError `engine-unsupported`."""
         found = self._widths.get(width)
-        if found is None:
-            try:
-                found = self._widths[width] = self._compiled(width)
-            except _MALFORMED as error:
-                raise unsupported("native", "a graph whose every node is as ONNX defines it", error) from error
-        return found
+        if found is not None:
+            return found
+        with self._making:
+            if width not in self._widths:
+                try:
+                    self._widths[width] = self._compiled(width)
+                except _MALFORMED as error:
+                    raise unsupported("native", "a graph whose every node is as ONNX defines it", error) from error
+            return self._widths[width]
 
     def _compiled(self, width: int) -> Compiled:
         net = build(self._proto, self.info, width)

@@ -124,6 +124,8 @@ def product(
     total = Fraction(int(np.prod([d for d, _, _ in columns])), ctx.net.width)
     scales = n == np.prod([d for d, _, _ in columns])
     widths = tuple(max(1, int(total * w * ctx.net.info.granularity)) for w in WIDTHS) if scales else (n,)
+    if ctx.net.info.pulse != "dynamic":  # nothing else will ever read these weights
+        widths = (n,)
     layout = layout_of(m, n, offsets is not None, ldb, bn, cm, cn)
     shape = Shape(m, k, n, bn == 1 and cn == 1 and n > 1, contiguous, cm != 1, widths, layout, attrs["act"])
     panel = choose_panel(shape, ctx.isa, ctx.picker)
