@@ -67,7 +67,8 @@ def row(name: str, told: dict[str, Any]) -> str:
     compute, latency = told["compute_us"], told["latency_ms"]
     return (
         f"{name:24} {told['seconds']:6.1f} s  missed {told['missed']:3}  dry {told['dry']:3}  "
-        f"overflows {told['overflows']}  concealed {told['concealed_ms']:6.0f} ms  widths {told['width_changes']}  "
+        f"overflows {told['overflows']}  lost {told['lost_ms']:.0f} ms  concealed {told['concealed_ms']:.0f}  "
+        f"late {told['late_ms']:.0f}  corrected {told['corrections_ms']:.0f}  widths {told['width_changes']}  "
         f"compute {compute['median'] / 1e3:.2f}/{compute['p99'] / 1e3:.2f}/{compute['max'] / 1e3:.2f} ms  "
         f"latency {latency['total']:.1f} told, {told['measured_ms']:.1f} measured  error {told['error']:.0e}"
     )

@@ -75,13 +75,50 @@ def test_making_it_later_opens_a_gap_and_loses_nothing() -> None:
 def test_making_it_earlier_leaves_frames_out_under_a_fade() -> None:
     playout = Playout(1, RATE, 0)
     playout.put(numbered(0, 10))
+    np.testing.assert_array_equal(drained(playout, 10), numbered(0, 10)[0])
     playout.shift(-8)
     playout.put(numbered(10, 20))
-    played = drained(playout, 22)
-    np.testing.assert_array_equal(played[:10], numbered(0, 10)[0])
-    np.testing.assert_array_equal(played[15:], numbered(23, 7)[0])
+    played = drained(playout, 12)
+    np.testing.assert_array_equal(played[5:], numbered(23, 7)[0])
     assert np.all(np.diff(played) > 0), "no jump back"
     assert playout.skipped == 8
+
+
+def test_sound_that_waits_is_brought_forward_at_once() -> None:
+    playout = Playout(1, RATE, 0)
+    playout.put(numbered(0, 10))
+    playout.shift(4)
+    playout.put(numbered(10, 40))
+    assert playout.due == 54
+    playout.shift(-30)
+    assert playout.due == 24
+    played = drained(playout, 24)
+    assert playout.skipped == 26
+    assert playout.concealed == 0
+    np.testing.assert_array_equal(played[5:], numbered(31, 19)[0])
+    playout.put(numbered(50, 10))
+    np.testing.assert_array_equal(drained(playout, 10), numbered(50, 10)[0])
+
+
+def test_a_gap_before_what_waits_is_closed_first() -> None:
+    playout = Playout(1, RATE, 20)
+    playout.put(numbered(0, 30))
+    drained(playout, 5)
+    playout.shift(-10)
+    assert playout.due == 40
+    np.testing.assert_array_equal(drained(playout, 35), [*[0] * 5, *range(1, 31)])
+    assert playout.skipped == 0
+
+
+def test_more_than_waits_is_taken_from_what_comes() -> None:
+    playout = Playout(1, RATE, 0)
+    playout.put(numbered(0, 15))
+    playout.shift(-40)
+    assert playout.due == -25
+    assert playout.put(numbered(15, 100)) == 0
+    played = drained(playout, 75)
+    assert playout.skipped == 40
+    np.testing.assert_array_equal(played[20:], numbered(60, 55)[0])
 
 
 def test_shifts_that_cancel_do_nothing() -> None:
@@ -152,6 +189,10 @@ def test_drift_is_taken_back_and_jitter_is_not() -> None:
     assert steady([9] * 60).count(-9) == 1
     assert sum(steady([-9] * 60)) == 9
     assert sum(steady([-9] * 60, behind=True)) == 0
+    jump = steady([0] * 50 + [80] * 40)
+    assert sum(jump) == -80
+    assert 80 <= next(i for i, shift in enumerate(jump) if shift) <= 82, "within 0.3 s"
+    assert sum(steady([0] * 50 + [80] * 20 + [0] * 200)) == 0, "it went away by itself"
 
 
 def test_widths_to_choose_from() -> None:

@@ -93,34 +93,42 @@ class LossWatch:
 class Steadiness:
     """Tells when the moments of pulses have moved against their arrival, and by how much.
 
-    Clocks of two devices drift apart, and a sound system may hold sound back at first, or lose or add some. The median
-    over a window tells that from mere lateness of some pulses.
+    Clocks of two devices drift apart, and a sound system may hold sound back at first, stop for a while, or lose or add
+    some. The median over a window tells that from mere lateness of some pulses.
     """
 
-    WINDOW, FIRST = 2.0, 0.3  # seconds
+    WINDOW, SOON = 2.0, 0.3  # seconds
+    LARGE = 0.025
+    """Seconds of error that are not waited out."""
 
     def __init__(self, rate: int, margin: int) -> None:
         """Less than half of `margin` frames, or than 6 ms where sound comes too early, is let pass."""
         self._least, self._most = -(margin // 2), max(margin // 2, int(0.006 * rate))
-        self._seen: list[int] = []
-        self._since = 0.0
-        self._window = self.FIRST
+        self._large = max(int(self.LARGE * rate), 2 * self._most)
+        self._again(self.SOON)
+
+    def _again(self, window: float) -> None:
+        self._all: list[tuple[float, int]] = []
+        self._wide: list[tuple[float, int]] = []  # the latest ones, as far as all of them are large
+        self._window = window
 
     def hasten(self) -> None:
         """Something happened: look soon."""
-        self._seen, self._window = [], self.FIRST
+        self._again(self.SOON)
 
     def note(self, now: float, error: int, behind: bool) -> int:
         """One pulse arrived, `error` frames earlier than its moment asks for; returns by how many to shift what comes.
 
         While the reader is behind, pulses are late for a reason that passes, and nothing is shifted.
         """
-        if behind or not self._seen:
-            self._seen, self._since = [error], now
+        if behind:
+            self._again(self._window)
             return 0
-        self._seen.append(error)
-        if now - self._since < self._window:
-            return 0
-        middle = int(median(self._seen))
-        self._seen, self._window = [], self.WINDOW
-        return -middle if not self._least <= middle <= self._most else 0
+        self._all.append((now, error))
+        self._wide = [*self._wide, (now, error)] if abs(error) > self._large else []
+        for seen, window in ((self._wide, self.SOON), (self._all, self._window)):
+            if seen and now - seen[0][0] >= window:
+                middle = int(median(value for _, value in seen))
+                self._again(self.WINDOW)
+                return -middle if not self._least <= middle <= self._most else 0
+        return 0

@@ -131,4 +131,5 @@ def plain_line(told: dict[str, Any]) -> str:
 
 def _bar(share: float, width: int) -> str:
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    return "█" * (eighths // 8) + ("▏▎▍▌▋▊▉"[eighths % 8 - 1] if eighths % 8 else "")
+    bar = "█" * (eighths // 8) + ("▏▎▍▌▋▊▉"[eighths % 8 - 1] if eighths % 8 else "")
+    return bar.ljust(width)

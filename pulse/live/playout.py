@@ -41,8 +41,8 @@ class Playout:
 
     @property
     def due(self) -> int:
-        """Moment of the next frame put."""
-        return self._due
+        """Moment of the next frame put that is not to be left out."""
+        return self._due - self._cut
 
     def put(self, frames: np.ndarray) -> int:
         """Takes the next `[channels, n]`; returns how many of them are too late."""
@@ -62,9 +62,14 @@ class Playout:
     def shift(self, frames: int) -> None:
         """Makes all sound to come later by `frames`, or earlier if negative, for good."""
         with self._news:
-            undone = min(max(frames, 0), self._cut)
-            self._cut += max(-frames, 0) - undone
-            self._due += max(frames - undone, 0)
+            if frames > 0:
+                undone = min(frames, self._cut)
+                self._cut -= undone
+                self._due += frames - undone
+            else:
+                rest = -frames - self._hurry(-frames)
+                self._cut += max(rest, 0)
+                self._due += max(-rest, 0)
 
     def take(self, most: int) -> np.ndarray | None:
         """Up to `most` frames whose moment is next; None if they are not there."""
@@ -76,7 +81,7 @@ class Playout:
                 self._blocks.appendleft((start + most, frames[:, most:]))
                 frames = frames[:, :most]
             self.next += frames.shape[1]
-        return self._risen(frames)
+            return self._risen(frames)
 
     def conceal(self, count: int) -> np.ndarray:
         """Up to `count` frames to play in place of those that are not there."""
@@ -86,8 +91,11 @@ class Playout:
             lead = min(max(self.lead - self.next, 0), count)
             self.next += count
             self.concealed += 0 if self._over else count - lead
-        if self._rising and lead < count:
-            self._rest, self._rising = self._last[:, ::-1] * self._fade_out, 0
+            if self._rising and lead < count:
+                self._rest, self._rising = self._last[:, ::-1] * self._fade_out, 0
+            return self._faded(count)
+
+    def _faded(self, count: int) -> np.ndarray:
         made = np.zeros((len(self._last), count), np.float32)
         fading = self._rest[:, :count]
         made[:, : fading.shape[1]] = fading
@@ -105,7 +113,7 @@ class Playout:
                 self.late += late
                 if late < frames.shape[1]:
                     self._blocks.appendleft((start + late, frames[:, late:]))
-        self._rest, self._rising = self._last[:, :0], 0
+            self._rest, self._rising = self._last[:, :0], 0
 
     def over(self) -> None:
         """Nothing more will be put: what is missing from now on is missed by nobody."""
@@ -130,6 +138,23 @@ class Playout:
         kept = np.concatenate([self._last, frames], axis=1)
         self._last = kept[:, kept.shape[1] - self._last.shape[1] :]
         return frames
+
+    def _hurry(self, wanted: int) -> int:
+        """Brings forward what waits already: gaps close, then the oldest frames are left out. Returns by how many."""
+        if not self._blocks:
+            return 0
+        start = max(self._blocks[0][0] - wanted, min(self.next, self._blocks[0][0]))
+        end = self._blocks[-1][0] + self._blocks[-1][1].shape[1]
+        frames = np.concatenate([frames for _, frames in self._blocks], axis=1)
+        gaps = end - start - frames.shape[1]
+        left_out = max(min(wanted - gaps, frames.shape[1] - len(self._fade_in)), 0)
+        self._due -= gaps + left_out
+        if left_out:
+            fading = frames[:, : min(left_out, len(self._fade_out))]
+            self._rest, self._rising = fading * self._fade_out[: fading.shape[1]], 0
+        self._blocks = deque([(start, frames[:, left_out:])])
+        self.skipped += left_out
+        return int(gaps + left_out)
 
     def _without(self, frames: np.ndarray, cut: int) -> np.ndarray:
         """Leaves out the first `cut` frames, with a fade from where they began to where they end."""

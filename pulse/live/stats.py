@@ -12,6 +12,8 @@ import numpy as np
 
 RECENT = 512
 SILENCE_DB = -120.0
+FALL = 30.0
+"""dB per second by which a level falls."""
 
 
 @dataclass
@@ -57,8 +59,10 @@ class Stats:
         self.busy += seconds
 
     def levels(self, before: np.ndarray, after: np.ndarray) -> None:
-        """Loudness of the last pulse, in dB below full scale."""
-        self.level_in, self.level_out = decibels(before), decibels(after) if after.size else SILENCE_DB
+        """Takes one pulse into the levels, in dB below full scale: they rise at once and fall slowly."""
+        fall = FALL * before.shape[1] / self.rate
+        self.level_in = max(decibels(before), self.level_in - fall)
+        self.level_out = max(decibels(after), self.level_out - fall)
 
     def compute_us(self) -> dict[str, float]:
         """Median and 99th percentile of the last pulses, and the worst of all, in microseconds."""
