@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from ctypes import CDLL
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,6 +54,12 @@ def missing() -> str | None:
     return None if found else "ALSA's plugin for PulseAudio is not installed"
 
 
+def with_parent() -> None:
+    """In a child process: end when the tests do, however they end."""
+    with contextlib.suppress(OSError, AttributeError):
+        CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 class Server:
     """A running server; `env` reaches it."""
 
@@ -68,7 +75,7 @@ class Server:
         command = ["pulseaudio", "-n", "-F", str(script), "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no"]
         command += ["--high-priority=yes", "--realtime=yes"]  # where allowed: else other work on the machine shows
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, env=os.environ | own, **quiet)
+        self.process = subprocess.Popen(command, env=os.environ | own, preexec_fn=with_parent, **quiet)
         deadline = time.monotonic() + 15
         while subprocess.run(["pactl", "info"], env=self.env, check=False, **quiet).returncode:
             if time.monotonic() > deadline:
@@ -87,7 +94,7 @@ class Server:
         path = self._home / "voice.raw"
         np.asarray(sound, "<f4").tofile(path)
         command = ["paplay", "--raw", "--format=float32le", f"--rate={self.rate}", "--channels=1", "-d", "voice"]
-        player = subprocess.Popen([*command, str(path)], env=self.env)
+        player = subprocess.Popen([*command, str(path)], env=self.env, preexec_fn=with_parent)
         try:
             yield player
         finally:
@@ -100,7 +107,8 @@ class Server:
         path, heard = self._home / "card.raw", []
         command = ["parec", "--raw", "--format=float32le", f"--rate={self.rate}", "--channels=2", "-d", "card.monitor"]
         with open(path, "wb") as file:
-            recorder = subprocess.Popen([*command, "--latency-msec=20"], stdout=file, env=self.env)
+            command.append("--latency-msec=20")
+            recorder = subprocess.Popen(command, stdout=file, env=self.env, preexec_fn=with_parent)
             try:
                 time.sleep(0.3)
                 yield heard
@@ -121,7 +129,8 @@ class Mic:
 
     def __init__(self, command: list[str], options: dict[str, Any]) -> None:
         self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `ended`)
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._told, text=True, **options)
+        options = {"stdout": subprocess.PIPE, "stderr": self._told, "text": True, "preexec_fn": with_parent} | options
+        self.process = subprocess.Popen(command, **options)
 
     def listens(self) -> Mic:
         """Waits until sound flows: a first line of numbers is there."""
