@@ -5,8 +5,10 @@ from __future__ import annotations
 import onnx
 from onnx import checker
 
+from pulse.engine.native.net import build
 from pulse.errors import PulseError
 from pulse.graph.load import check_opset, guard
+from pulse.graph.sizes import GATES
 from pulse.manifest import Manifest, Port
 
 Wire = tuple[str, int, tuple[int | str, ...]]
@@ -29,6 +31,22 @@ def check_artefact(proto: onnx.ModelProto, info: Manifest, label: str) -> None:
             sizes = [d if isinstance(d, int) else None for d in shape]
             if tensor.elem_type != dtype or (tensor.HasField("shape") and dims != sizes):
                 raise _misfit(name, f"type {tensor.elem_type}, shape {dims}", f"type {dtype}, shape {sizes}")
+    _check_recurrences(proto, info)
+
+
+def _check_recurrences(proto: onnx.ModelProto, info: Manifest) -> None:
+    """ONNX Runtime aborts the process in a recurrence over no frames, or of no batch: shapes are tried at the
+    narrowest pulse. What depends on data is taken as it is."""
+    recurrent = {o for n in proto.graph.node if n.op_type in GATES for o in n.output}
+    if not recurrent:
+        return
+    try:
+        build(proto, info, info.granularity if info.pulse == "dynamic" else int(info.pulse))
+    except PulseError as error:
+        if error.code == "manifest-invalid" or any(error.node.endswith(f"({op})") for op in GATES):
+            raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise _misfit(proto.graph.name, str(error), "shapes that fit each other") from None
 
 
 def _wire(port: Port) -> Wire:

@@ -9,6 +9,7 @@ from onnx import defs, helper, numpy_helper, shape_inference
 
 from pulse.graph.ir import Node
 from pulse.graph.limits import numbers
+from pulse.graph.sizes import check_sizes
 
 
 def infer(
@@ -43,7 +44,12 @@ def infer(
         tensor = result[name].tensor_type if name in result else None
         if tensor is None or not tensor.HasField("shape") or any(not d.HasField("dim_value") for d in tensor.shape.dim):
             raise ValueError("the output shape depends on the data")
-        found.append((tensor.elem_type, tuple(d.dim_value for d in tensor.shape.dim)))
+        shape = tuple(d.dim_value for d in tensor.shape.dim)
+        if min(shape, default=0) < 0:
+            raise ValueError(f"the output would have shape {list(shape)}")
+        found.append((tensor.elem_type, shape))
+    shapes = [None if t is None else t[1] for t in inputs]
+    check_sizes(node.op, node.attrs, shapes, [s for _, s in found], data)
     return found
 
 

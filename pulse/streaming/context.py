@@ -135,7 +135,8 @@ class Context:
         if not isinstance(fact, Stream):
             return value
         limits.frames(fact.delay, "a delay")
-        limits.numbers(fact.block(1), "a frame")
+        if 0 in limits.numbers(fact.block(1), "a frame"):
+            raise ValueError(f"frames without a number in them, of shape {list(fact.block(1))}")
         limits.grain(fact.rate, "a rate")
         step = lcm(self.granularity, fact.rate.denominator)
         return self.align(value, max(fact.delay, self.ahead(fact.rate, fact.length, step)))

@@ -13,7 +13,7 @@ from pulse.graph.expr import Expr, NotAffine
 from pulse.graph.fold import fold
 from pulse.graph.functions import function_body
 from pulse.graph.ir import Graph, Node, captured
-from pulse.graph.limits import TooLarge
+from pulse.graph.limits import TooLarge, numbers
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter
@@ -65,6 +65,10 @@ class _Walk:
 
     def run(self) -> Analysis:
         for item in self.inputs:
+            try:
+                numbers([1 if i == item.axis else d for i, d in enumerate(item.shape)], "a frame")
+            except TooLarge as error:
+                raise too_large(item.name, error) from None
             if item.axis is None:
                 self.values[item.name] = Value(Static(item.dtype, item.shape), item.name)
                 continue
@@ -102,7 +106,7 @@ class _Walk:
         except NotAffine as error:
             outputs = self.obstacle(node, self.not_affine(node, error))
         except (TooLarge, MemoryError) as error:
-            outputs = self.obstacle(node, too_large(node, error))
+            outputs = self.obstacle(node, too_large(node.label, error))
         except MALFORMED as error:
             # A rule takes a node to be as ONNX defines it: one that is not comes to grief in its own way.
             outputs = self.obstacle(node, malformed(node, error))
@@ -263,12 +267,12 @@ def malformed(node: Node, error: Exception) -> PulseError:
     )
 
 
-def too_large(node: Node, error: Exception) -> PulseError:
+def too_large(node: str, error: Exception) -> PulseError:
     """A stream that would need more room than any has."""
     limit = error if isinstance(error, TooLarge) else TooLarge("what fits into memory", "more")
     return PulseError(
         "state-too-large",
-        node=node.label,
+        node=node,
         required=limit.required,
         found=limit.found,
         remedy="check the sizes in the model: kernels, dilations, strides, pads, shapes",

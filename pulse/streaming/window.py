@@ -117,7 +117,13 @@ def read_steps(node: Node, kernel: Sequence[int], n: int) -> tuple[list[int], li
     dilations = list(node.attrs.get("dilations") or [1] * n)
     flat = list(node.attrs.get("pads") or [0] * (2 * n))
     counts = [len(kernel), len(strides), len(dilations), len(flat) / 2]
-    if any(c != n for c in counts) or min(*kernel, *strides, *dilations) < 1 or min(flat, default=0) < 0:
+    told = node.attrs.get("kernel_shape", kernel)
+    if (
+        any(c != n for c in counts)
+        or list(told) != list(kernel)
+        or min(*kernel, *strides, *dilations) < 1
+        or min(flat, default=0) < 0
+    ):
         raise Context.misfit(
             node, f"kernel {list(kernel)}, strides {strides}, dilations {dilations}, pads {flat} for {n} axes"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pulse.engine.arrays import check_pulse, pulse_shape, pulse_width
+from pulse.engine.failure import unsupported
 from pulse.engine.isa import native
 from pulse.engine.native.compile import NativeModel
 from pulse.engine.native.lower.program import Layout
@@ -128,14 +129,17 @@ class NativeEngine:
         if found is None:
             made = self._model.at(width)
             ports = [*self._info.inputs, *self._info.outputs]
-            runner = native().Runner(
-                made.program,
-                self._state,
-                self._model.huge,
-                [p.name for p in ports],
-                [pulse_shape(p, width) for p in ports],
-                len(self._info.inputs),
-            )
+            try:
+                runner = native().Runner(
+                    made.program,
+                    self._state,
+                    self._model.huge,
+                    [p.name for p in ports],
+                    [pulse_shape(p, width) for p in ports],
+                    len(self._info.inputs),
+                )
+            except MemoryError as error:
+                raise unsupported(self.name, "buffers that fit into memory", error) from None
             found = Bench(runner, {p.name: pulse_shape(p, width) for p in self._info.outputs})
             self._benches[width] = found
         return found

@@ -13,6 +13,7 @@ from pulse.errors import PulseError
 from pulse.graph.fold import fold
 from pulse.graph.infer import infer
 from pulse.graph.ir import Node
+from pulse.graph.sizes import check_sizes
 from pulse.manifest import Manifest
 from pulse.streaming.functions import DOMAIN
 
@@ -99,8 +100,25 @@ def build(proto: onnx.ModelProto, info: Manifest, width: int) -> Net:
         net.types[info.length] = (onnx.TensorProto.INT64, ())
     for node in _sorted([Node.from_proto(item) for item in proto.graph.node], set(net.types)):
         _add(net, node)
+    for state in info.states:
+        _hold(net, state.output, state.dtype, state.shape)
+    for port in info.outputs:
+        dims = [port.frames(width) if i == port.axis else int(d) for i, d in enumerate(port.shape)]
+        _hold(net, port.name, port.dtype, tuple(dims))
     net.prune()
     return net
+
+
+def _hold(net: Net, name: str, dtype: int, shape: tuple[int, ...]) -> None:
+    """A result must be what the manifest says: its memory is laid out by that."""
+    if net.types.get(name) != (dtype, shape):
+        raise PulseError(
+            "manifest-invalid",
+            node=name,
+            required=f"type {dtype}, shape {list(shape)}, as the manifest says",
+            found=f"{net.types.get(name)}",
+            remedy="convert the source model again",
+        )
 
 
 def _sorted(nodes: list[Node], known: set[str]) -> list[Node]:
@@ -181,11 +199,26 @@ def _given(types: list[Type | None], index: int) -> Type:
 
 def _history(node: Node, types: list[Type | None]) -> list[Type]:
     kind, shape = _given(types, 0)
+    _keeps(node, types)
     return [(kind, _longer(shape, node.attrs["axis"], node.attrs["frames"])), _given(types, 1)]
+
+
+def _delay(node: Node, types: list[Type | None]) -> list[Type]:
+    _keeps(node, types)
+    return [_given(types, 0), _given(types, 1)]
+
+
+def _keeps(node: Node, types: list[Type | None]) -> None:
+    """What is kept has as many frames as the function is told, and is otherwise like the data."""
+    (kind, shape), axis, frames = _given(types, 0), node.attrs["axis"], node.attrs["frames"]
+    wanted = kind, tuple(frames if i == axis else d for i, d in enumerate(shape))
+    if not 0 <= axis < len(shape) or frames < 1 or _given(types, 1) != wanted:
+        raise ValueError(f"{frames} frames on axis {axis} of {list(shape)}, kept in {list(_given(types, 1)[1])}")
 
 
 def _overlap_add(node: Node, types: list[Type | None]) -> list[Type]:
     kind, shape = _given(types, 0)
+    _keeps(node, types)
     return [(kind, _longer(shape, node.attrs["axis"], -node.attrs["frames"])), _given(types, 1)]
 
 
@@ -204,12 +237,17 @@ def _spread(node: Node, types: list[Type | None]) -> list[Type]:
 def _recurrent(node: Node, types: list[Type | None]) -> list[Type]:
     kind, shape = _given(types, 0)
     first = _given(types, 4)
+    count = 6 if node.op == "LSTM" else 5
+    shapes = [None if t is None else t[1] for t in types[:count]]
+    shapes.insert(4, None)
+    peepholes = types[6] if node.op == "LSTM" else None
+    check_sizes(node.op, node.attrs, [*shapes, None if peepholes is None else peepholes[1]], [], [])
     return [(kind, (shape[0], *first[1])), first, first][: len(node.outputs)]
 
 
 _FUNCTIONS: dict[str, Callable[[Node, list[Type | None]], list[Type]]] = {
     "History": _history,
-    "Delay": lambda node, types: [_given(types, 0), _given(types, 1)],
+    "Delay": _delay,
     "Frames": _frames,
     "Mask": lambda node, types: [_given(types, 0)],
     "MaskStart": lambda node, types: [_given(types, 0)],
