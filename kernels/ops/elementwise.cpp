@@ -102,9 +102,10 @@ static void elementwise(const elementwise_args& s, const Memory& memory) {
     alignas(64) float room[MOST_REGISTERS][BLOCK + VL];
     const float* value[MOST_REGISTERS];
     float* target[MOST_REGISTERS];
-    const float* filled[MOST_REGISTERS] = {};  // what a register of one repeated value was filled from,
-    int64_t holds[MOST_REGISTERS] = {};        // and how far
-    for (int r = 0; r < MOST_REGISTERS; r++) value[r] = room[r], target[r] = room[r];
+    const float* filled[MOST_REGISTERS];  // what a register of one repeated value was filled from,
+    int64_t holds[MOST_REGISTERS];        // and how far
+    const int64_t used = s.inputs + s.instructions < MOST_REGISTERS ? s.inputs + s.instructions : MOST_REGISTERS;
+    for (int64_t r = 0; r < used; r++) value[r] = target[r] = room[r], filled[r] = nullptr, holds[r] = 0;
     const int64_t wide = s.n3 < BLOCK ? s.n3 : BLOCK, high = s.n3 < BLOCK && s.n3 > 0 ? BLOCK / s.n3 : 1;
     for (int64_t i = 0; i < s.n0; i++)
         for (int64_t j = 0; j < s.n1; j++)

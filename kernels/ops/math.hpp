@@ -4,13 +4,14 @@
 
 namespace pulse::PULSE_NS {
 
+// Value by value, out of line: what calls it then needs no room for values in memory.
 template <class F>
-PULSE_INLINE V each(V x, F f) {
+static __attribute__((noinline)) V each(V x, F f) {
     PULSE_UNROLL for (int i = 0; i < VL; i++) x[i] = f(x[i]);
     return x;
 }
 template <class F>
-PULSE_INLINE V each(V x, V y, F f) {
+static __attribute__((noinline)) V each(V x, V y, F f) {
     PULSE_UNROLL for (int i = 0; i < VL; i++) x[i] = f(x[i], y[i]);
     return x;
 }
