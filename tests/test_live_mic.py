@@ -52,7 +52,7 @@ def test_passing_through_is_exact_and_as_late_as_reported(server: Server, same: 
     sound = noise(2.0)
     record = tmp_path / "out.wav"
     with server.listening() as heard:
-        running = server.mic(same, "--seconds", 3, "--json", "--record", record)
+        running = server.mic(same, "--seconds", 2.6, "--json", "--record", record)
         running.listens()
         with server.playing(sound):
             status, out, err = running.ended()
@@ -60,7 +60,7 @@ def test_passing_through_is_exact_and_as_late_as_reported(server: Server, same: 
     told = json.loads(out)
     recorded = wav(record)
     start = find(sound[:RATE], recorded)
-    assert len(recorded) == 3 * RATE
+    assert len(recorded) == 2.6 * RATE
     np.testing.assert_array_equal(recorded[start : start + len(sound)], sound[: len(recorded) - start])
 
     went_in, came_out = heard[0]
@@ -108,10 +108,10 @@ def test_a_device_of_another_rate_goes_through_the_resampler(server: Server, tmp
 def test_a_stopped_process_goes_on_with_the_latency_it_had(server: Server, same: Path, tmp_path: Path) -> None:
     sound, record = noise(6.0), tmp_path / "out.wav"
     with server.listening() as heard:
-        running = server.mic(same, "--seconds", 4, "--json", "--record", record)
+        running = server.mic(same, "--seconds", 3.2, "--json", "--record", record)
         running.listens()
         with server.playing(sound):
-            time.sleep(1.2)
+            time.sleep(0.8)
             running.process.send_signal(signal.SIGSTOP)
             time.sleep(0.2)
             running.process.send_signal(signal.SIGCONT)
