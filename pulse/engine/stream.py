@@ -238,15 +238,15 @@ class Stream:
         return self._counted(results, width, raw)
 
     def _check_frames(self, results: Mapping[str, np.ndarray], width: int) -> None:
-        """An artefact that gives fewer frames than its manifest says would never come to its end."""
+        """An artefact that gives other frames than its manifest says might never come to its end."""
         for port in self._info.outputs:
-            shape, axis = results[port.name].shape, port.axis or 0
-            if len(shape) != len(port.shape) or shape[axis] != port.frames(width):
+            wanted = tuple(port.frames(width) if i == port.axis else d for i, d in enumerate(port.shape))
+            if results[port.name].shape != wanted:
                 raise PulseError(
                     "manifest-invalid",
                     node=port.name,
-                    required=f"{port.frames(width)} frames on axis {axis} of {len(port.shape)}, as the manifest says",
-                    found=f"shape {shape}",
+                    required=f"shape {wanted}, as the manifest says",
+                    found=f"shape {results[port.name].shape}",
                     remedy="convert the source model again",
                 )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from onnx import defs, helper, numpy_helper, shape_inference
+from onnx import TensorProto, defs, helper, numpy_helper, shape_inference
 
 from pulse.graph.ir import Node
 from pulse.graph.limits import numbers
@@ -22,7 +24,8 @@ def infer(
     _check_channels(node, inputs)
     names = [f"i{k}" if t is not None else "" for k, t in enumerate(inputs)]
     outputs = [f"o{k}" if o else "" for k, o in enumerate(node.outputs)]
-    proto = Node(node.op, names, outputs, node.attrs).to_proto()
+    attrs = {"onesided": 1, **node.attrs} if node.op == "STFT" else node.attrs  # ONNX infers another default
+    proto = Node(node.op, names, outputs, attrs).to_proto()
     types = {n: helper.make_tensor_type_proto(*t) for n, t in zip(names, inputs, strict=True) if t is not None}
     known = {
         n: numpy_helper.from_array(d, n)
@@ -31,6 +34,7 @@ def infer(
     }
     try:
         schema = defs.get_schema(node.op, opset, "")
+        _check_types(schema, [None if t is None else t[0] for t in inputs])
         result = shape_inference.infer_node_outputs(
             schema, proto, types, known, opset_imports=[helper.make_opsetid("", opset)], ir_version=10
         )
@@ -51,6 +55,27 @@ def infer(
     shapes = [None if t is None else t[1] for t in inputs]
     check_sizes(node.op, node.attrs, shapes, [s for _, s in found], data)
     return found
+
+
+def _check_types(schema: Any, dtypes: Sequence[int | None]) -> None:
+    """Inputs of a type that the operator takes, and of one where it asks for one. Raises ValueError."""
+    allowed, bound = _type_parameters(schema.name, schema.since_version), {}
+    formals = schema.inputs
+    for i, dtype in enumerate(dtypes):
+        if dtype is None or not formals:
+            continue
+        formal = formals[min(i, len(formals) - 1)]
+        name = f"tensor({TensorProto.DataType.Name(dtype).lower()})"
+        if name not in allowed.get(formal.type_str, {formal.type_str}):
+            raise ValueError(f"input {i} ({formal.name}) of {name}")
+        if formal.is_homogeneous and bound.setdefault(formal.type_str, name) != name:
+            raise ValueError(f"input {i} ({formal.name}) of {name} beside {bound[formal.type_str]}")
+
+
+@lru_cache(maxsize=512)
+def _type_parameters(op: str, version: int) -> dict[str, set[str]]:
+    schema: Any = defs.get_schema(op, version, "")
+    return {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
 
 
 # What these make may be far larger than what they are given.

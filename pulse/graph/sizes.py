@@ -160,6 +160,12 @@ def _einsum(attrs: Mapping[str, Any], inputs: Shapes, outputs: Shapes, data: Seq
             _need(sizes.setdefault(letter, size) == size, f"one size of `{letter}`", shape)
 
 
+def _cumsum(attrs: Mapping[str, Any], inputs: Shapes, outputs: Shapes, data: Sequence[np.ndarray | None]) -> None:
+    x, axis = _at(inputs, 0), data[1] if len(data) > 1 else None
+    if x is not None and axis is not None:
+        _need(axis.size == 1 and -len(x) <= int(axis.reshape(-1)[0]) < len(x), f"axis {axis} of the data", x)
+
+
 def _stft(attrs: Mapping[str, Any], inputs: Shapes, outputs: Shapes, data: Sequence[np.ndarray | None]) -> None:
     window, length = _at(inputs, 2), data[3] if len(data) > 3 else None
     if window is not None and length is not None:
@@ -185,6 +191,7 @@ _CHECKS: dict[str, Check] = {
     "QuantizeLinear": _quantised,
     "DequantizeLinear": _quantised,
     "TopK": _top_k,
+    "CumSum": _cumsum,
     "Einsum": _einsum,
     "STFT": _stft,
 }

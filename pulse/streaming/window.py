@@ -113,9 +113,9 @@ class Spatial:
 
 def read_steps(node: Node, kernel: Sequence[int], n: int) -> tuple[list[int], list[int], list[tuple[int, int]]]:
     """Strides, dilations and explicit pads for `n` spatial axes. Refuses what is no geometry."""
-    strides = list(node.attrs.get("strides") or [1] * n)
-    dilations = list(node.attrs.get("dilations") or [1] * n)
-    flat = list(node.attrs.get("pads") or [0] * (2 * n))
+    strides = list(node.attrs.get("strides", [1] * n))
+    dilations = list(node.attrs.get("dilations", [1] * n))
+    flat = list(node.attrs.get("pads", [0] * (2 * n)))
     counts = [len(kernel), len(strides), len(dilations), len(flat) / 2]
     told = node.attrs.get("kernel_shape", kernel)
     if (
@@ -142,7 +142,9 @@ def read_spatial(ctx: Context, node: Node, fact: Stream, kernel: Sequence[int]) 
     auto = node.attrs.get("auto_pad", "NOTSET")
     if auto == "VALID":
         pads = [(0, 0)] * n
-    elif auto in ("SAME_UPPER", "SAME_LOWER"):
+    elif auto not in ("NOTSET", "SAME_UPPER", "SAME_LOWER"):
+        raise ctx.misfit(node, f"auto_pad `{auto}`")
+    elif auto != "NOTSET":
         for i in range(n):
             extent, stride = (kernel[i] - 1) * dilations[i] + 1, strides[i]
             if i + 2 == fact.axis:

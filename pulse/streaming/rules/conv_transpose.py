@@ -94,6 +94,8 @@ def _geometry(ctx: Context, node: Node, fact: Stream, kernel: list[int]) -> tupl
             pads[k] = (large, small) if auto == "SAME_LOWER" else (small, large)
     elif auto == "VALID":
         pads = [(0, 0)] * n
+    elif auto != "NOTSET":
+        raise ctx.misfit(node, f"auto_pad `{auto}`")
     return Spatial(kernel, strides, dilations, pads), extra
 
 
