@@ -190,11 +190,17 @@ def test_dry_sound_has_the_time_of_the_processed_one() -> None:
     run.hold_up = lambda frame: setattr(run.worker, "dry", frame > RATE)
     run.go()
     heard = np.concatenate(card.heard)
-    dry = heard[int(1.5 * RATE) :][:1600]
-    places = [i for i in range(len(sound) - 1600) if sound[i] == dry[0] and sound[i + 1] == dry[1]]
-    assert len(places) == 1
-    np.testing.assert_array_equal(dry, sound[places[0] : places[0] + 1600])
-    np.testing.assert_array_equal(run.output.shape, run.input.shape)
+    delays = []
+    for start in range(int(1.3 * RATE), int(1.9 * RATE), 400):  # some may hold a concealed gap on a busy machine
+        stretch = heard[start : start + 400]
+        places = np.nonzero(sound[:-400] == stretch[0])[0]
+        delays += [start - i for i in places if np.array_equal(sound[i : i + 400], stretch)]
+    assert len(delays) >= 5
+    assert max(delays) - min(delays) < 0.03 * RATE
+    lead = MARGIN + 2 * 160 + 80  # margin, the gate's delay, one pulse, half a period
+    from_card = np.median(delays) + card.heard_from * RATE
+    assert lead - 160 <= from_card <= lead + 480
+    assert run.output.shape == run.input.shape
 
 
 def test_a_detector_misses_deadlines_too() -> None:
