@@ -1,8 +1,9 @@
 """What a kernel does on a product, as the numbers that its time is a weighted sum of.
 
 Per kind of cell: `run`, the nanoseconds its steps would take if only multiply-adds counted; `wait`, those by which
-reading weights and B exceeds them; `start`, cells begun and stored. Beside them a few terms of the whole product. The
-weights are what `fit` finds, and none is negative: for a perfect cell run and wait are 1.
+reading weights and B exceeds them; `read`, those of reading weights for the first time, as far as nothing hides them;
+`start`, cells begun and stored. Beside them a few terms of the whole product. The weights are what `fit` finds, and
+none is negative: for a perfect cell run and wait are 1, and read is 0.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def prior(name: str) -> float:
 
 
 def features(kernel: Kernel, product: Product, machine: Machine) -> Features:
-    """The features by name: "run KIND LAYOUT MAIN", "wait KIND", "start KIND LAYOUT MAIN", and terms per family."""
+    """The features by name: "run KIND LAYOUT MAIN", likewise "start", "wait KIND", "read KIND"; terms per family."""
     p, most, lanes = product, machine.limits, LANES[kernel.isa]
     fma = 2 * lanes / most.flops
     chain = CHAIN[kernel.isa] * fma
@@ -66,6 +67,7 @@ def features(kernel: Kernel, product: Product, machine: Machine) -> Features:
         add(f"run {tags}", part.count * part.steps * step)
         add(f"start {tags}", part.count)
         add(f"wait {part.kind}", part.steps * waits)
+        add(f"read {part.kind}", part.steps * part.fresh * part.a / home)
     family = kernel.family
     add(f"call {family}", 1.0)
     if family == "mmm":
@@ -73,6 +75,8 @@ def features(kernel: Kernel, product: Product, machine: Machine) -> Features:
         spilt = p.m * p.n if p.scattered or p.act not in ("none", "relu") else 0
         add("scatter mmm", spilt)
         add("low mmm", 0 if spilt else sum(h for h in heights if h != kernel.mr) * p.n)
+    if family == "nl" and kernel.mr % 4 == 0:  # columns that fill no vector are computed as by mmm
+        add("scatter nl", p.m * (p.n % lanes % 4))
     if family == "dot":
         tail = p.k % lanes
         add("tail dot", p.m * p.n * (tail // 4).bit_count() + p.m * p.n * (tail % 4))

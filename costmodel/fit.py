@@ -28,7 +28,7 @@ from pulse.errors import PulseError
 
 LEAST = 40  # products per home
 VARIANTS = tuple(Variant(layout, main) for layout in (False, True) for main in (False, True))
-RIDGES = (1e-3, 3e-2)
+RIDGES = (1e-3, 3e-2, 0.3)
 HELD_OUT = 5  # one product in so many
 UNSTEADY = 0.1  # drift at which a sample counts half
 

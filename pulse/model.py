@@ -99,6 +99,7 @@ def convert(
     inputs: Mapping[str, str] | None = None,
     outputs: Sequence[str] | None = None,
     length_multiple_of: int | None = None,
+    hints: str | None = None,
 ) -> PulsedModel:
     """The streaming form of a full-signal model.
 
@@ -108,6 +109,7 @@ def convert(
         inputs: dims per input that override the declared ones, e.g. `{"feat_erb": "1,1,S,32"}`.
         outputs: convert only what these need.
         length_multiple_of: the user's promise about the signal's length.
+        hints: a file of kernels to pick, or "none"; by default those beside `source` are taken.
 
     Raises:
         PulseError: bad input, or a model that cannot stream.
@@ -130,7 +132,7 @@ def convert(
     model, manifest = assemble(found.walk, found.signature, kept, pulse, Identity(label, digest, found.symbol))
     for note in notes:
         _warnings.warn(note, PulseWarning, stacklevel=2)
-    return PulsedModel(model, manifest, notes, proto, dict(found.walk.values), _path(source))
+    return PulsedModel(model, manifest, notes, proto, dict(found.walk.values), _path(source), hints)
 
 
 def is_pulsed(proto: onnx.ModelProto) -> bool:
@@ -174,8 +176,8 @@ def illegal_pulse(pulse: int, granularity: int) -> PulseError:
     )
 
 
-def load(source: Source) -> PulsedModel:
-    """Reads a pulsed file. Raises PulseError where it is none, or of a newer version."""
+def load(source: Source, hints: str | None = None) -> PulsedModel:
+    """Reads a pulsed file; `hints` as for `convert`. Raises PulseError where it is none, or of a newer version."""
     proto, label = read_model(source)
     text = next((p.value for p in proto.metadata_props if p.key == mf.KEY), None)
     if text is None:
@@ -188,7 +190,7 @@ def load(source: Source) -> PulsedModel:
         )
     info = mf.loads(text, label)
     check_artefact(proto, info, label)
-    return PulsedModel(proto, info, path=_path(source))
+    return PulsedModel(proto, info, path=_path(source), hints=hints)
 
 
 def _path(source: Source) -> str | None:
@@ -199,7 +201,7 @@ def open_model(source: Source, pulse: int | str | None = None, **options: Any) -
     """A pulsed file as it is, a source converted (dynamic unless a width is given)."""
     proto, _ = read_model(source)
     if is_pulsed(proto):
-        model = load(source)
+        model = load(source, options.get("hints"))
         if pulse is not None and pulse != model.pulse:
             raise PulseError(
                 "illegal-pulse",

@@ -78,7 +78,7 @@ def test_validate_compares_ways_to_pick(here: Path, dataset: Path) -> None:
     table = here / "v3.json"
     assert run("fit", dataset, "-o", table, "--constraints", constraints(here), "--resamples", "0").exit_code == 0
     dataset.rename(here / "v3.data.txt")
-    options = ("--table", table, "--count", "12", "--homes", "l2", "--timed", "fresh.txt", *QUICK)
+    options = ("--table", table, "--count", "12", "--homes", "l2", "--keep", "fresh.txt", *QUICK)
     result = run("validate", *options, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -90,6 +90,11 @@ def test_validate_compares_ways_to_pick(here: Path, dataset: Path) -> None:
     assert again.exit_code == 0
     assert "always 64x1" in again.stdout
     assert "time over limit" in again.stdout
+    elsewhere = (here / "fresh.txt").read_text().replace("\ncpu ", "\ncpu Board ", 1)
+    (here / "board.txt").write_text(elsewhere)
+    judged = json.loads(run("validate", "--table", table, "--timed", "board.txt", "--json").stdout)
+    assert judged["cpu"].startswith("Board ")
+    assert judged["homes"]["l2"]["rows"][0]["ways"]["this table"] == row["ways"]["this table"]
 
 
 def test_shapes_for_a_board(here: Path) -> None:
@@ -97,7 +102,9 @@ def test_shapes_for_a_board(here: Path) -> None:
     assert run("shapes", "--sweep", "0", "--wide", "0", MODEL, "-o", "list.txt").exit_code == 0
     listed = (here / "list.txt").read_text()
     assert "frame" in listed
-    assert error_of(run("shapes", "--sweep", "1", "-o", "list.txt", "--json")) == "usage"
+    fresh = run("shapes", "--fresh", "--sweep", "9", "--homes", "l2").stdout
+    assert fresh.count("\n") == 14
+    assert "32 9 96 channel none l2" in fresh
     refused = run("shapes", "--sweep", "1", "-o", "list.txt")
     assert refused.exit_code == 2
     assert "--force" in refused.stderr

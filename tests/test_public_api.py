@@ -14,8 +14,16 @@ from pulse.manifest import Port, StatePort
 
 NAMES = {"PulseError", "PulseWarning", "PulsedModel", "Stream", "convert", "load"}
 SIGNATURES: dict[str, list[str]] = {
-    "convert": ["source", "pulse='dynamic'", "*", "inputs=None", "outputs=None", "length_multiple_of=None"],
-    "load": ["source"],
+    "convert": [
+        "source",
+        "pulse='dynamic'",
+        "*",
+        "inputs=None",
+        "outputs=None",
+        "length_multiple_of=None",
+        "hints=None",
+    ],
+    "load": ["source", "hints=None"],
     "PulsedModel.save": ["self", "path", "flat=False"],
     "PulsedModel.flat": ["self"],
     "PulsedModel.stream": ["self", "engine=None", "**options"],

@@ -43,7 +43,9 @@ std::string cpu_name() {
 
 std::string system_name() {
     utsname names;
-    return uname(&names) == 0 ? std::string(names.sysname) + " " + names.release : "unknown";
+    if (uname(&names) != 0) return "unknown";
+    const std::string release = names.release;
+    return std::string(names.sysname) + " " + release.substr(0, release.find('-'));
 }
 
 Caches caches() {

@@ -8,7 +8,7 @@ namespace pulse::gather {
 
 // The processor as tables and hints name it: model name and what tells revisions apart, e.g. "AMD EPYC, family 25, model 17".
 std::string cpu_name();
-std::string system_name();  // kernel name and release
+std::string system_name();  // kernel name and version
 Caches caches();
 
 int last_core();  // the last core this thread may use: the first ones serve interrupts

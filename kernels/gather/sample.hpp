@@ -32,6 +32,7 @@ struct Settings {
     int rounds = 9;              // accepted rounds per sample; the odd and the even ones are kept apart
     double slice_ns = 60e3;      // least time spent on one kernel per round
     double drift = 0.05;         // a round in which the reference kernel drifts by more is repeated
+    double unsteady = 0.025;     // and all rounds, twice at most, if odd and even ones differ by more: the memory was not ours
 };
 
 struct Timing {
@@ -43,9 +44,11 @@ struct Timed {
     double reference_ns = 0;      // least time of the reference kernel
     double drift = 0;             // its largest excess over that in an accepted round
     int repeated = 0;             // rounds thrown away
+
+    double unsteady() const;  // by how much odd and even rounds differ, the median over the kernels
 };
 
-// Every kernel of the set on the sample, interleaved, with the reference kernel in between.
+// Every kernel of the set on the sample, interleaved, with the reference kernel in between; the steadiest of the tries.
 Timed time_sample(Isa isa, const Sample& sample, const Settings& settings, Arena& arena);
 
 }  // namespace pulse::gather

@@ -71,6 +71,7 @@ def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[P
 
 @click.command("shapes")
 @product_options
+@click.option("--fresh", is_flag=True, help="Products to validate on: another sweep, and none of this command's own.")
 @click.option("-o", "--output", type=click.Path(), help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 def shapes_command(
@@ -80,14 +81,24 @@ def shapes_command(
     wide: int | None,
     seed: int,
     homes: list[str] | None,
+    fresh: bool,
     output: str | None,
     force: bool,
 ) -> None:
-    """List the products that gather would time, as pulse-gather reads them on a board."""
+    """List the products that gather would time, as pulse-gather reads them on a board.
+
+    With --fresh those that validate would time: then --sweep is their number.
+    """
     from pulse.costmodel import files
     from pulse.costmodel.shapes import write_list
+    from pulse.costmodel.validate import COUNT, SEED, fresh_products
 
-    text = write_list(chosen_products(models, pulses, sweep, wide, seed, homes))
+    if fresh:
+        own = model_products(models, pulses)
+        products = fresh_products(own, homes or ("l2", "l3"), COUNT if sweep is None else sweep, SEED + seed - 1)
+    else:
+        products = chosen_products(models, pulses, sweep, wide, seed, homes)
+    text = write_list(products)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import tempfile
 from pathlib import Path
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     "--slice-us", type=click.FloatRange(1, 1e6), default=60.0, show_default=True, help="Per kernel and round."
 )
 @click.option("--core", type=click.IntRange(0), help="Core to run on. [default: the last one allowed]")
-@click.option("--timed", type=click.Path(), help="Keep the timings in this data set, or judge by those it has.")
+@click.option("--keep", type=click.Path(), help="Keep the timings in this data set; an interrupted run goes on there.")
+@click.option(
+    "--timed", type=click.Path(), help="Judge by the timings in this data set, of whatever CPU; time nothing."
+)
 @options.json_option
 def validate_command(
     models: tuple[str, ...],
@@ -48,6 +52,7 @@ def validate_command(
     rounds: int,
     slice_us: float,
     core: int | None,
+    keep: str | None,
     timed: str | None,
     as_json: bool,
 ) -> None:
@@ -62,18 +67,27 @@ def validate_command(
     from pulse.errors import PulseError
 
     tables, chosen = tables_for(table, isa)
-    known = learnt_dataset(learnt, table, tables, chosen)
-    products = fresh_products(model_products(models, pulses), homes, count, seed)
-    settings = Settings(rounds, slice_us, -1 if core is None else core)
-    with tempfile.TemporaryDirectory() as folder:
-        place = timed or str(Path(folder) / "timed.txt")
-        gather(products, place, [chosen], settings, Progress())
-        data = read_dataset(place)
+    known = learnt_dataset(learnt, table, tables)
+    if timed is not None:
+        data = read_dataset(timed)
+    else:
+        products = fresh_products(model_products(models, pulses), homes, count, seed)
+        settings = Settings(rounds, slice_us, -1 if core is None else core)
+        with tempfile.TemporaryDirectory() as folder:
+            place = keep or str(Path(folder) / "timed.txt")
+            gather(products, place, [chosen], settings, Progress())
+            data = read_dataset(place)
     samples = unseen(data.of(chosen), known)
     if not samples:
-        raise PulseError("dataset-too-small", node=place, required="products that the table has not seen", found="none")
+        raise PulseError(
+            "dataset-too-small",
+            node=data.path,
+            required=f"products of {chosen} that the table has not seen",
+            found="none",
+            remedy="list fresh ones: `pulse costmodel shapes --fresh`",
+        )
     found = report(samples, data, tables, known)
-    found |= {"cpu": data.cpu, "seen": len(data.of(chosen)) - len(samples), "rounds": rounds}
+    found |= {"cpu": data.cpu, "seen": len(data.of(chosen)) - len(samples), "settings": data.settings}
     if as_json:
         print_json(found)
     else:
@@ -85,15 +99,17 @@ def tables_for(path: str | None, isa: str | None) -> tuple[dict[str, Table], str
     from pulse.costmodel.fit import check_kernels
     from pulse.costmodel.pick import find_table
     from pulse.costmodel.table import load
-    from pulse.engine.isa import current
+    from pulse.engine.isa import available, current
 
     if path is None:
         chosen = current(isa)
         found, by = find_table(chosen)
         return ({} if found is None else {f"{by}": found}), chosen
     given = load(path)
+    check_kernels(path, given.isa, given.kernels)
+    if given.isa not in available():
+        return {"this table": given}, given.isa  # to judge by timings from elsewhere
     chosen = current(given.isa)
-    check_kernels(path, chosen, given.kernels)
     installed, _ = find_table(chosen)
     tables = {"this table": given}
     if installed is not None and installed != given:
@@ -101,20 +117,18 @@ def tables_for(path: str | None, isa: str | None) -> tuple[dict[str, Table], str
     return tables, chosen
 
 
-def learnt_dataset(asked: str | None, table: str | None, tables: dict[str, Table], isa: str) -> Dataset | None:
-    """The data set a table was fitted on: as asked, or ISA.data.txt beside it if that is the one it names."""
+def learnt_dataset(asked: str | None, table: str | None, tables: dict[str, Table]) -> Dataset | None:
+    """The data set a table was fitted on: as asked, or the file *.data.txt beside it whose checksum it names."""
     from pulse.costmodel.dataset import read_dataset
     from pulse.costmodel.table import SHIPPED
 
     if asked is not None:
         return read_dataset(asked)
-    first = next(iter(tables.values()), None)
-    for place in (Path(table).parent if table else SHIPPED, SHIPPED):
-        path = place / f"{isa}.data.txt"
-        if first is not None and path.is_file():
-            data = read_dataset(path)
-            if data.sha256 == first.dataset.get("sha256"):
-                return data
+    wanted = next((first.dataset.get("sha256") for first in tables.values()), None)
+    for folder in dict.fromkeys((Path(table).parent if table else SHIPPED, SHIPPED)):
+        for path in sorted(folder.glob("*.data.txt")):
+            if hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
+                return read_dataset(path)
     return None
 
 

@@ -129,6 +129,13 @@ def engine_option(command: Command) -> Command:
     )(command)
 
 
+def hints_option(command: Command) -> Command:
+    """`--hints`: which kernels to take, in place of the file beside the model."""
+    return click.option(
+        "--hints", metavar="FILE|none", help="Kernels to pick, from `pulse tune`. [default: MODEL.hints.json, if there]"
+    )(command)
+
+
 def json_option(command: Command) -> Command:
     """`--json`: data for programs in place of tables."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")(command)

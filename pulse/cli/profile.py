@@ -17,6 +17,7 @@ COLUMNS = ("step", "op", "us", "share", "m", "k", "n", "count", "kernel", "picke
 @click.option("--pulse", type=click.IntRange(1), help="Frames per pulse. [default: the model's, or its granularity]")
 @click.option("--try-kernels", is_flag=True, help="Also run each product by other kernels, and give the regret.")
 @options.source_options
+@options.hints_option
 @options.json_option
 def command(
     model: str,
@@ -25,6 +26,7 @@ def command(
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
+    hints: str | None,
     as_json: bool,
 ) -> None:
     """Run one pulse of MODEL over and over on one core and show what each native step takes.
@@ -36,7 +38,7 @@ def command(
     from pulse.model import illegal_pulse, open_model
 
     source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
-    opened = open_model(model, pulse, **source)
+    opened = open_model(model, pulse, hints=hints, **source)
     width = opened.granularity if opened.pulse == "dynamic" else int(opened.pulse)
     if opened.pulse == "dynamic" and pulse is not None:
         if pulse % opened.granularity:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--downmix", is_flag=True, help="Sound: run the mean of the channels, not each channel.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="Sound: files at a time, for a folder or glob.")
 @options.source_options
+@options.hints_option
 @options.engine_option
 def command(
     model: str,
@@ -40,6 +41,7 @@ def command(
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
+    hints: str | None,
     engine: str | None,
     rate: int | None,
     frontend: str | None,
@@ -62,6 +64,7 @@ def command(
         inputs=options.input_shapes(inputs),
         outputs=outputs,
         length_multiple_of=length_multiple_of,
+        hints=hints,
     )
     if Path(source).suffix.lower() in (".npz", ".npy"):
         run_arrays(pulsed, source, target, chunk, engine)
