@@ -28,6 +28,7 @@ def session(proto: onnx.ModelProto, optimise: bool = True) -> onnxruntime.Infere
         proto.SerializeToString(),
         options,
         providers=["CPUExecutionProvider"],
+        enable_fallback=0,  # it would try the same again, and print to stdout
     )
 
 

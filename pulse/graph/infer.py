@@ -59,7 +59,8 @@ def infer(
 
 def _check_types(schema: Any, dtypes: Sequence[int | None]) -> None:
     """Inputs of a type that the operator takes, and of one where it asks for one. Raises ValueError."""
-    allowed, bound = _type_parameters(schema.name, schema.since_version), {}
+    allowed = _type_parameters(schema.name, schema.since_version)
+    bound: dict[str, str] = {}
     formals = schema.inputs
     for i, dtype in enumerate(dtypes):
         if dtype is None or not formals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from onnx import checker, defs, external_data_helper, helper, inliner, version_c
 
 from pulse.errors import PulseError
 from pulse.graph.ir import UNKNOWN, Graph, Node, Port
-from pulse.graph.mend import mend_converted, mend_source
+from pulse.graph.mend import graphs_of, mend_converted, mend_source
 from pulse.graph.text import undecodable
 
 Source = str | os.PathLike | bytes | onnx.ModelProto
@@ -57,7 +57,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, str]:
             found=_first_line(error),
             remedy="copy the external data files next to the .onnx file, under the names it was exported with",
         ) from None
-    return model, path.name
+    return _whole(model), path.name
 
 
 def _decode(data: bytes, label: str) -> onnx.ModelProto:
@@ -79,7 +79,7 @@ def _decode(data: bytes, label: str) -> onnx.ModelProto:
 
 def _whole(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model, which must hold its weights itself: there is no folder to look for them in."""
-    for tensor in model.graph.initializer:
+    for tensor in _tensors(model):
         if external_data_helper.uses_external_data(tensor):
             raise PulseError(
                 "missing-external-data",
@@ -89,6 +89,17 @@ def _whole(model: onnx.ModelProto) -> onnx.ModelProto:
                 remedy="give the path of the .onnx file, or read the weights first: onnx.load(path)",
             )
     return model
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every constant, wherever it is kept."""
+    nodes = [n for function in model.functions for n in function.node]
+    for graph in graphs_of(model.graph):
+        yield from graph.initializer
+        nodes.extend(graph.node)
+    for node in nodes:
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
 
 
 def _with_text(model: onnx.ModelProto, label: str) -> onnx.ModelProto:

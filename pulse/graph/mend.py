@@ -13,7 +13,7 @@ from pulse.errors import PulseError
 
 def mend_source(model: onnx.ModelProto, opset: int) -> None:
     """Before conversion, in place: Hardmax, which worked on rows, and Scan, which had a batch axis."""
-    for graph in _graphs(model.graph):
+    for graph in graphs_of(model.graph):
         nodes: list[onnx.NodeProto] = []
         for node in graph.node:
             if node.op_type == "Scan" and opset < 9:
@@ -33,7 +33,7 @@ def mend_converted(model: onnx.ModelProto, opset: int) -> None:
     """After conversion, in place: Resize of opset 10 and Upsample place samples at corners, not half-way between."""
     if opset > 10:
         return
-    for graph in _graphs(model.graph):
+    for graph in graphs_of(model.graph):
         known = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
         known |= {
             n.output[0]: helper.get_attribute_value(a) for n in graph.node for a in n.attribute if a.name == "value"
@@ -76,10 +76,10 @@ def _hardmax_by_rows(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     ]
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """A graph and its subgraphs."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+                yield from graphs_of(attribute.g)

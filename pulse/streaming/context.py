@@ -305,6 +305,8 @@ class Context:
         """Output arrays of a node at conversion time: what prefixes are made of."""
         try:
             return evaluate(node, arrays, self.opset)
+        except limits.TooLarge:
+            raise
         except ValueError as error:
             raise self.misfit(node, error) from None
 

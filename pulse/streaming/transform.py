@@ -179,7 +179,7 @@ class _Walk:
         try:
             results = fold(node, arrays, dtypes, self.graph.opset)
         except ValueError as error:
-            if isinstance(error, NotAffine):
+            if isinstance(error, (NotAffine, TooLarge)):
                 raise
             raise Context.misfit(node, error) from None
         return [Value(Const.of(a, t), n) for (a, t), n in zip(results, node.outputs, strict=True)]

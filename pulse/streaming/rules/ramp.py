@@ -11,6 +11,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
 from pulse.graph.ir import Node
+from pulse.graph.limits import frames, grain
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Affine, Const, Stream, Uniform, Value
@@ -20,8 +21,9 @@ from pulse.streaming.rules import Inputs, rule
 def frame_numbers(ctx: Context, length: Expr) -> Value:
     """The int64 stream 0, 1, 2, ... of that length, emitted as early as its frames are certain to exist."""
     rate = length.slope
+    grain(rate, "a rate")
     delay = ctx.ahead(rate, length, lcm(ctx.granularity, rate.denominator))
-    prefix = np.arange(-delay, dtype=np.int64) if delay < 0 else None
+    prefix = np.arange(frames(-delay, "a start"), dtype=np.int64) if delay < 0 else None
     fact = Stream(7, (0,), 0, rate, delay, length, prefix, Affine(1, np.zeros(1, np.int64)))
     return Value(fact, ctx.number_frames(rate, delay))
 

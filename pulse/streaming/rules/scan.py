@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
@@ -68,7 +69,8 @@ def _check(ctx: Context, node: Node, states: list[Value | None], streams: list[V
 def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Value], length: Expr) -> list[Value]:
     lead = stream_of(streams[0])
     count = len(states)
-    found = ctx.shapes(node, [*states, *streams])
+    body = _renamed(ctx, node.attrs["body"])
+    found = _shapes(ctx, node, body, [*states, *streams])
     kept = []
     for i, value in enumerate(states):
         dtype, shape = found[i]
@@ -80,8 +82,9 @@ def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Va
     skip = _Skip(ctx, lead) if lead.delay > 0 else None
     if skip is not None:
         blocks = [skip.cut(n, stream_of(v).axis) for n, v in zip(blocks, streams, strict=True)]
-    attrs = {**node.attrs, "body": _renamed(ctx, node.attrs["body"])}
-    outputs = [f"{s.input}.run" for s, _ in kept] + list(node.outputs[count:])
+    attrs = {**node.attrs, "body": body}
+    outputs = [f"{s.input}.run" for s, _ in kept]
+    outputs += [o or f"{node.name}.unused" for o in node.outputs[count:]]
     names = ctx.emit.node("Scan", [*(now for _, now in kept), *blocks], attrs, outputs, label=node.name)
     for (state, now), name in zip(kept, names, strict=False):
         ctx.emit.finish(state, name if skip is None else skip.keep(now, name))
@@ -96,6 +99,29 @@ def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Va
     return results
 
 
+def _shapes(
+    ctx: Context, node: Node, body: onnx.GraphProto, inputs: list[Value | None]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """(type, shape) of the outputs: those that ONNX infers, not what the body declares, which may be stale."""
+    bare = onnx.GraphProto()
+    bare.CopyFrom(body)
+    for output in bare.output:
+        output.type.tensor_type.ClearField("shape")
+    outputs = [f"output{i}" for i in range(len(body.output))]  # those that nobody reads, too
+    run = Node("Scan", node.inputs, outputs, {**node.attrs, "body": bare}, node.name)
+    try:
+        found = ctx.shapes(run, inputs)
+    except PulseError:  # values from outside have no shapes here
+        run.attrs["body"] = body
+        return ctx.shapes(run, inputs)
+    states = len(inputs) - node.attrs["num_scan_inputs"]
+    axes = [None] * states + list(node.attrs.get("scan_output_axes") or [0] * (len(found) - states))
+    for output, (dtype, shape), axis in zip(body.output, found, axes, strict=True):
+        dims = [d for i, d in enumerate(shape) if axis is None or i != normal_axis(axis, len(shape))]
+        output.type.CopyFrom(helper.make_tensor_type_proto(dtype, dims))
+    return found
+
+
 def _renamed(ctx: Context, body: onnx.GraphProto) -> onnx.GraphProto:
     """The body, what it reads from outside under the names that the pulsed graph uses."""
     out = onnx.GraphProto()
@@ -106,7 +132,21 @@ def _renamed(ctx: Context, body: onnx.GraphProto) -> onnx.GraphProto:
             value = ctx.outer.get(name)
             if value is not None and name not in own:
                 proto.input[i] = ctx.use(value)
+    _own_outputs(out)
     return out
+
+
+def _own_outputs(body: onnx.GraphProto) -> None:
+    """Every output made by a node, once: ONNX Runtime 1.32 leaves memory unwritten where a body hands on its input, or
+    one value twice."""
+    made = {o for n in body.node for o in n.output}
+    taken: set[str] = set()
+    for i, output in enumerate(body.output):
+        if output.name in taken or output.name not in made:
+            name = f"{output.name}/handed_on{i}"
+            body.node.append(helper.make_node("Identity", [output.name], [name], name))
+            output.name = name
+        taken.add(output.name)
 
 
 class _Skip:
