@@ -1,11 +1,12 @@
 """Our native engine beside tract (fixed pulse) and ONNX Runtime (our flat artefact, IO binding, ping-pong state).
 
     python benchmarks/peers.py                          # the published models beside the repository
-    python benchmarks/peers.py MODEL.onnx --pulses 1,8 --paced
+    python benchmarks/peers.py MODEL.onnx --pulses 1,8 --paced 300
 
 Samples of all engines are interleaved on one core, whole Python calls: microseconds per source frame, median and
-minimum, our share of the limit (`pulse/engine/native/limit.py`), ratios of medians, their geometric means. With --paced
-one pulse every 10 ms times its width, the process asleep between, each engine by itself.
+minimum, our share of the limit (`pulse/engine/native/limit.py`), how far the slowest calls lie above the median (other
+work on the machine shows there: `chrt -f 1` keeps it off), ratios of medians and their geometric means. With --paced one
+pulse every 10 ms times its width, the process asleep between, each engine by itself.
 """
 
 from __future__ import annotations
@@ -209,6 +210,10 @@ def table(rows: Sequence[Row], title: str) -> str:
         cells = [f"{median(r.times[n]):9.2f} ({min(r.times[n]):9.2f})" if n in r.times else "-" for n in names]
         share = median(r.times["step"]) / r.limit
         lines.append(f"{r.model:22} {r.pulse:>3} " + "".join(f"{c:>22}" for c in cells) + f"{r.limit:8.2f}{share:9.2f}")
+    lines.append("99 % and 99.9 % of the calls took at most this many times the median")
+    for r in rows:
+        cells = ["/".join(f"{np.quantile(t, q) / median(t):.2f}" for q in (0.99, 0.999)) for t in r.times.values()]
+        lines.append(f"{r.model:22} {r.pulse:>3} " + "".join(f"{c:>22}" for c in cells))
     lines.append("geometric means of ratios of medians")
     for width in dict.fromkeys(r.pulse for r in rows):
         parts = []
