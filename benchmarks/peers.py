@@ -5,8 +5,8 @@
 
 Samples of all engines are interleaved on one core, whole Python calls: microseconds per source frame, median and
 minimum, our share of the limit (`pulse/engine/native/limit.py`), how far the slowest calls lie above the median (other
-work on the machine shows there: `chrt -f 1` keeps it off), ratios of medians and their geometric means. With --paced one
-pulse every 10 ms times its width, the process asleep between, each engine by itself.
+work on the machine shows there: `chrt -f 1` keeps it off), ratios of medians and their geometric means. With --paced
+one pulse every 10 ms times its width, the process asleep between, each engine by itself.
 """
 
 from __future__ import annotations
