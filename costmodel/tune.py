@@ -18,7 +18,7 @@ from pulse.costmodel.products import Listed
 from pulse import __version__
 from pulse.errors import PulseError
 
-SETTINGS = Settings(rounds=21, slice_us=80.0)
+SETTINGS = Settings(rounds=41, slice_us=100.0)
 
 
 def hints_from(dataset: Dataset, isa: str, listed: Mapping[int, Sequence[Listed]]) -> Hints:

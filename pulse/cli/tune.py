@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     help="Where weights come from: l3, as in a whole model; l2, a small one in a loop; cold, after a pause.",
 )
 @click.option("--isa", help="Instruction set. [default: the best of this CPU]")
-@click.option("--rounds", type=click.IntRange(4, 1000), default=21, show_default=True, help="Rounds of all kernels.")
+@click.option("--rounds", type=click.IntRange(4, 1000), default=41, show_default=True, help="Rounds of all kernels.")
 @click.option("--core", type=click.IntRange(0), help="Core to run on. [default: the last one allowed]")
 @click.option("--dataset", type=click.Path(), help="Take timings that pulse-gather made on another machine.")
 @click.option("-o", "--output", type=click.Path(), help="Hints to write. [default: MODEL.hints.json]")
