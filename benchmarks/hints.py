@@ -3,9 +3,9 @@
     python benchmarks/hints.py MODEL [--pulses 1,2,4,8]
 
 Regret is over the best kernel of the second timing, chosen on odd rounds and read off even ones, for products of at
-least 300 ns; the mean is weighted by the time each takes in a pulse. Whole models run in turns on one core, each as several
-programs, of which the fastest counts, for where a program's memory lies is worth several percent. The table's picks run
-twice over: the ratio of these two shows what noise is left.
+least 300 ns; the mean is weighted by the time each takes in a pulse. Whole models run in turns on one core, each as
+several programs, of which the fastest counts, for where a program's memory lies is worth several percent. The table's
+picks run twice over: the ratio of these two shows what noise is left.
 """
 
 from __future__ import annotations
