@@ -56,10 +56,10 @@ def average_pool(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     i = fact.axis - 2
     window = _window(spatial, i, fact.length, ceil)
     whole = window.before == 0 and not window.reads_past_end(fact.length)
-    if (whole or counted) and not (counted and ceil):
-        return [_pool(ctx, node, value, spatial, window, 0, {"count_include_pad": int(counted)})]
-    counts = _counted(ctx, value, spatial, i, counted)
     level = _levelled(spatial, fact) if ceil else spatial
+    if (whole or counted) and not (counted and ceil):
+        return [_pool(ctx, node, value, level, window, 0, {"count_include_pad": int(counted)})]
+    counts = _counted(ctx, value, spatial, i, counted)
     if counted:
         # Padding counts, what hangs over it does not: pad first, then count what is there.
         before, after = zip(*spatial.pads, strict=True)
