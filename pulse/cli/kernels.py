@@ -65,15 +65,16 @@ def time_kernels(m: int, k: int, n: int, layout: str, cold: bool, as_json: bool)
     The limit is what this core could do at best: the larger of the time for the operations at its peak and the time
     to read the weights, both measured here. Samples are interleaved, on one core.
     """
+    from pulse.costmodel.pick import picker
     from pulse.engine.isa import cpu_name
-    from pulse.engine.pick import pick
     from pulse.engine.timing import time_product
 
     timing = time_product(m, k, n, layout="channel" if layout == "channel" else "frame", cold=cold)
-    picked = pick(m, k, n, isa=timing.isa, layout="channel" if layout == "channel" else "frame")
+    choice = picker(isa=timing.isa).pick(m, k, n, layout=layout, act="relu")
+    picked = choice.kernel
     rows = [measured(timing, name) for name in timing.ranked()]
     found: dict[str, Any] = {"m": m, "k": k, "n": n, "isa": timing.isa, "cpu": cpu_name(), "picked": picked}
-    found |= {"picked_by": "rule", "limit_ns": timing.limit_ns, "kernels": rows}
+    found |= {"picked_by": choice.by, "limit_ns": timing.limit_ns, "kernels": rows}
     if as_json:
         print_json(found)
         return
@@ -93,7 +94,7 @@ def time_kernels(m: int, k: int, n: int, layout: str, cold: bool, as_json: bool)
     )
     regret = timing.median_ns(picked) / rows[0]["median_ns"] - 1
     click.echo(f"\nlimit {timing.limit_ns:.0f} ns on {cpu_name()} ({timing.isa})")
-    click.echo(f"picked by rule: {picked}, {100 * regret:.1f} % slower than the best")
+    click.echo(f"picked by {choice.by}: {picked}, {100 * regret:.1f} % slower than the best")
 
 
 def measured(timing: Timing, name: str) -> dict[str, Any]:
