@@ -1,7 +1,8 @@
 // Timing for the cost model: every layout, activation and home of the weights, so that sanitizers see what it touches; and
 // data sets that are begun, gone on with, and refused.
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -45,8 +46,8 @@ void read_samples() {
 }
 
 void keep_samples(Isa isa) {
-    const char* folder = std::getenv("TMPDIR");
-    const std::string path = std::string(folder ? folder : "/tmp") + "/pulse_test_gather." + std::to_string(std::rand()) + ".txt";
+    const auto number = std::chrono::steady_clock::now().time_since_epoch().count();
+    const std::string path = std::filesystem::temp_directory_path() / ("pulse_test_gather." + std::to_string(number) + ".txt");
     Request request;
     request.path = path, request.tool = "test", request.isas = {isa}, request.settings = quick();
     request.samples = {*parse_sample("8 8 1 frame none l2"), *parse_sample("8 8 2 frame none l2"), *parse_sample("8 8 3 frame none l2")};
