@@ -191,6 +191,25 @@ def test_tune_writes_hints_that_are_found_again(here: Path) -> None:
     assert tune(model, "--pulses", "1", "--rounds", "4", "--force").exit_code == 0
 
 
+def test_hints_can_be_named_or_left_out(here: Path) -> None:
+    model = here / "enc.onnx"
+    model.write_bytes(MODEL.read_bytes())
+    assert tune(model, "--pulses", "4", "--rounds", "4", "-o", "other.json").exit_code == 0
+
+    def picked_by(*more: str) -> set[str]:
+        result = CliRunner().invoke(main, ["profile", str(model), "--pulse", "4", "--json", *more])
+        assert result.exit_code == 0, result.output
+        return {row["picked_by"] for row in json.loads(result.stdout)["steps"] if row["op"] == "product"}
+
+    assert picked_by() == {"rule"}
+    assert picked_by("--hints", "other.json") == {"hint"}
+    (here / "other.json").rename(f"{model}.hints.json")
+    assert picked_by() == {"hint"}
+    assert picked_by("--hints", "none") == {"rule"}
+    bad = CliRunner().invoke(main, ["profile", str(model), "--hints", "enc.onnx", "--json"])
+    assert error_of(bad) == "hints-invalid"
+
+
 def test_tune_takes_timings_from_another_machine(here: Path) -> None:
     assert run("shapes", "--sweep", "0", "--wide", "0", "--homes", "l3", MODEL, "-o", "list.txt").exit_code == 0
     assert run("gather", "--shapes", "list.txt", "--isa", ISA, "-o", "board.txt", *QUICK).exit_code == 0

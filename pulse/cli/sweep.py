@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(), metavar="FILE", help="A .npz of inputs, or sound, to feed. [default: noise]")
 @click.option("--frontend", metavar="SPEC", help="Sound: features of the model, e.g. stft:512,256,sqrt-hann.")
 @options.source_options
+@options.hints_option
 @click.option(
     "--engines", type=options.Names(), help="native, onnxruntime, reference; widths are chosen for the first."
 )
@@ -55,6 +56,7 @@ def command(
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
+    hints: str | None,
     engines: list[str] | None,
     budget_ms: float | None,
     cpu_budget: float | None,
@@ -82,6 +84,7 @@ def command(
         raise click.UsageError("Give one file of data.")
     shapes = options.input_shapes(value for value in inputs if "=" in value)
     reading: dict[str, Any] = {"inputs": shapes, "outputs": outputs, "length_multiple_of": length_multiple_of}
+    reading["hints"] = hints
     check_writable(html, csv, plots)
     signal = None
     if files:

@@ -45,6 +45,7 @@ def sweep(
     inputs: Mapping[str, str] | None = None,
     outputs: Sequence[str] | None = None,
     length_multiple_of: int | None = None,
+    hints: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Measures what every pulse width costs in latency and in CPU, and recommends one.
@@ -61,7 +62,7 @@ def sweep(
         budget_ms: largest latency allowed, in ms.
         cpu_budget: largest load allowed, in percent of one core.
         quick: a tenth of the time, and less certain.
-        inputs, outputs, length_multiple_of: as for `pulse.convert`.
+        inputs, outputs, length_multiple_of, hints: as for `pulse.convert`.
         progress: told the seconds done, and those in all.
 
     Returns:
@@ -82,7 +83,7 @@ def sweep(
         )
     frame_ms = None if frame_ms is None else float(frame_ms)
     began = time.monotonic()
-    options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of}
+    options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of, "hints": hints}
     by_width, skipped = models(source, pulses, frame_ms, options)
     first = next(iter(by_width.values()))
     data = random_inputs(first.inputs, _pool(by_width), np.random.default_rng(0)) if signal is None else signal

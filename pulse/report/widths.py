@@ -24,7 +24,7 @@ def models(
         PulseError: the model cannot stream at all, or `illegal-pulse` where it can take none of the widths.
     """
     proto, _ = read_model(source)
-    pulsed = load(source) if any(p.key == mf.KEY for p in proto.metadata_props) else None
+    pulsed = load(source, options.get("hints")) if any(p.key == mf.KEY for p in proto.metadata_props) else None
     if pulsed is not None and pulsed.pulse != "dynamic":
         wanted = list(pulses or [int(pulsed.pulse)])
         errors = [_other_width(w, int(pulsed.pulse)) for w in wanted if w != pulsed.pulse]
