@@ -172,7 +172,7 @@ def _machine(found: dict[str, Any]) -> str:
         ("versions", versions),
         ("signal", found["signal"]),
         ("other programs", f"{100 * found['noise']['preempted']:.1f} % of the computing time"),
-        ("constant work", f"{100 * found['noise']['reference_spread']:.1f} % apart between rounds"),
+        ("constant work", f"time known within {100 * found['noise']['reference_spread']:.1f} %"),
         ("took", f"{found['seconds']:.0f} s{', quick' if found['quick'] else ''}"),
     )
     listed = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(str(value))}</dd></div>" for key, value in rows)

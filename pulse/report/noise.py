@@ -1,7 +1,7 @@
 """Was the machine quiet enough to believe the figures?
 
 Three witnesses: constant work that is timed again and again between the measurements, the share of the processor's
-time that other programs took away while we were computing, and the rounds of each width, which should agree.
+time that other programs took away while we were computing, and how well the rounds of each width agree on its time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from statistics import median as middle
 
 import numpy as np
 
-from pulse.report.statistics import spread
+from pulse.report.statistics import doubt
 
-REFERENCE = 0.10  # most that rounds of the constant work may differ
+REFERENCE = 0.10  # most that the time of the constant work may be in doubt
 PREEMPTED = 0.02  # largest share of the time that other programs may take
-ROUNDS = 0.10  # most that the hot rounds of a width may differ
+ROUNDS = 0.10  # most that the hot time of a width may be in doubt
 PACED_ROUNDS = 0.30  # likewise paced, where caches and clocks start cold
 REPEATS = 7
 SMALL, LARGE = 4096, 1 << 18  # floats: in the first cache level; in the second or third
@@ -69,8 +69,8 @@ class Watch:
 
     @property
     def reference_spread(self) -> float:
-        """How far the rounds' probes disagree, 0.1 being 10 %."""
-        return spread([middle(probes) for probes in self.reference_us if probes])
+        """How far the rounds leave the probe's time in doubt, 0.1 being 10 %."""
+        return doubt([middle(probes) for probes in self.reference_us if probes])
 
     @property
     def preempted(self) -> float:
@@ -95,15 +95,15 @@ def verdict(watch: Watch, rounds: Mapping[str, tuple[Sequence[float], Sequence[f
         )
     if watch.reference_spread > REFERENCE:
         reasons.append(
-            f"constant work took up to {_percent(watch.reference_spread)} longer in some rounds than in others "
-            f"(quiet: under {_percent(REFERENCE)})"
+            f"by its rounds, the time of constant work is known within {_percent(watch.reference_spread)} only "
+            f"(quiet: {_percent(REFERENCE)})"
         )
     for kind, place, limit in (("back to back", 0, ROUNDS), ("paced", 1, PACED_ROUNDS)):
-        found = {name: spread(times[place]) for name, times in rounds.items()}
+        found = {name: doubt(times[place]) for name, times in rounds.items()}
         worst = max(found, key=lambda name: found[name], default="")
         if worst and found[worst] > limit:
-            quiet = f"(quiet: under {_percent(limit)})"
-            reasons.append(f"{kind}, the rounds of {worst} differ by {_percent(found[worst])} {quiet}")
+            known = f"the time of {worst} is known within {_percent(found[worst])} only"
+            reasons.append(f"{kind}, {known} (quiet: {_percent(limit)})")
     return {
         "noisy": bool(reasons),
         "reference_spread": watch.reference_spread,

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 
 import numpy as np
+from scipy.stats import binom  # type: ignore[import-untyped]
 
 BINS_PER_DECADE = 16
 MOST_BINS = 96
-TRIM_FROM = 5  # rounds from which on the slowest and the fastest may be left out
+CONFIDENCE = 0.95
 
 
 def percentile(times: Sequence[float], share: float) -> float:
@@ -26,15 +27,17 @@ def median(times: Sequence[float]) -> float:
     return float(np.median(np.asarray(times)))
 
 
-def spread(rounds: Sequence[float]) -> float:
-    """How far rounds disagree: largest over smallest, less 1; from 5 rounds on without the one extreme on each side.
+def doubt(rounds: Sequence[float]) -> float:
+    """How far off the middle of rounds may be: upper end of its 95 % confidence interval over the lower, less 1.
 
-    0.1 means that they lie within 10 % of each other.
+    0.1 means that it is known within 10 %. The interval needs no distribution: its ends are the k-th least and the k-th
+    largest, k by the binomial law (order statistics, as in Conover, Practical Nonparametric Statistics, section 3.2). Of
+    fewer than 6 rounds, which allow no such interval, the least and the largest.
     """
     ordered = sorted(rounds)
-    if len(ordered) >= TRIM_FROM:
-        ordered = ordered[1:-1]
-    return ordered[-1] / ordered[0] - 1 if len(ordered) > 1 and ordered[0] > 0 else 0.0
+    inner = max(int(binom.ppf((1 - CONFIDENCE) / 2, len(ordered), 0.5)), 1) - 1 if ordered else 0
+    low, high = (ordered[inner], ordered[-1 - inner]) if ordered else (0.0, 0.0)
+    return high / low - 1 if low > 0 else 0.0
 
 
 def edges(times: Sequence[Sequence[float]]) -> list[float]:
