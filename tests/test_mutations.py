@@ -86,6 +86,36 @@ def test_spoilt_graphs_are_refused(text: str, code: str) -> None:
     assert refusal(from_text(text)) == code
 
 
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[1,2,S,3] x) => (float y) <int64[8] p = {0,0,0,-2,0,0,0,-2}> { a = Pad(x,p) y = Slice(a, v0, v1, vm1) }",
+        "(float[1,2,S,3] x, float[2,2,1,5] w1) => (float y) { a = Conv(x, w1) y = Slice(a, v0, v1, vm1) }",
+        "(float[1,2,S,3] x) => (float y) { a = MaxPool<kernel_shape=[1,6]>(x) y = Slice(a, v0, v1, vm1) }",
+    ],
+)
+def test_fewer_than_no_elements_before_a_slice(text: str, opset: int) -> None:
+    """onnx's shape inference, which its version converter runs, aborts the process."""
+    assert refusal(from_text(text, opset)) == "contradicting-shape"
+
+
+def test_a_size_below_0_of_an_input_counts_as_unknown() -> None:
+    """It aborted the process likewise."""
+    text = "(float[1,S,-3] x) => (float y) { y = Slice(x, v0, v1, vm1) }"
+    assert refusal(from_text(text, 11)) == "ambiguous-stream-axis"
+
+
+def test_more_phases_than_a_program_should_have_steps() -> None:
+    """Lowering took one product a phase and did not end."""
+    text = "(float[1,2,S,3] x, float[2,2,1,1] w1) => (float y) { y = ConvTranspose<strides=[1,20000]>(x, w1) }"
+    model = pulse.convert(from_text(text), 1)
+    with pytest.raises(pulse.PulseError) as caught:
+        model.stream(engine="native")
+    assert (caught.value.code, caught.value.node) == ("engine-unsupported", "y (ConvTranspose)")
+    assert model.stream().push(np.ones((1, 2, 1, 3), np.float32))["y"].shape == (1, 2, 1, 40001)
+
+
 @pytest.mark.parametrize("option", [{"pulse": 10**9}, {"pulse": 2**70}, {"length_multiple_of": 10**9}])
 def test_absurd_widths_are_refused(option: dict[str, int]) -> None:
     assert refusal(from_text(X + "{ y = Conv(x, w1) }"), **option) in ("illegal-pulse", "usage")
@@ -153,6 +183,18 @@ def test_an_artefact_whose_nodes_fail_when_run(engine: str) -> None:
     index.CopyFrom(numpy_helper.from_array(np.array([1, 7]), index.name))
     with pytest.raises(pulse.PulseError) as caught:
         stream_some(model, engine)
+    assert caught.value.code == "engine-unsupported"
+
+
+@pytest.mark.parametrize("attribute", ["num", "den"])
+def test_an_artefact_which_counts_frames_at_no_rate(attribute: str) -> None:
+    model = artefact("(float[1,2,S] x, float[2,2,3] w1) => (float y) { a = Tanh(x) y = Conv<pads=[1,1]>(a, w1) }")
+    counted = [a for node in model.graph.node for a in node.attribute if a.name == attribute]
+    assert counted
+    for found in counted:
+        found.i = 0
+    with pytest.raises(pulse.PulseError) as caught:
+        pulse.load(model).stream(engine="native")
     assert caught.value.code == "engine-unsupported"
 
 

@@ -13,10 +13,14 @@ from pulse.graph.ir import Node
 from pulse.graph.limits import numbers
 from pulse.graph.sizes import check_sizes
 
+Type = tuple[int, tuple[int, ...]]  # ONNX element type and shape
 
-def infer(
-    node: Node, inputs: Sequence[tuple[int, tuple[int, ...]] | None], data: Sequence[np.ndarray | None], opset: int
-) -> list[tuple[int, tuple[int, ...]]]:
+
+class NegativeSize(ValueError):
+    """An output would have fewer than no elements."""
+
+
+def infer(node: Node, inputs: Sequence[Type | None], data: Sequence[np.ndarray | None], opset: int) -> list[Type]:
     """(type, shape) of each output, given those of the inputs and the values of the small constant ones.
 
     Raises ValueError with ONNX's own message if the shapes do not fit the op or cannot be told from what is given.
@@ -40,7 +44,7 @@ def infer(
         )
     except Exception as error:  # SchemaError, InferenceError and RuntimeError of the C++ side
         raise ValueError(str(error).strip().splitlines()[0]) from None
-    found: list[tuple[int, tuple[int, ...]]] = []
+    found: list[Type] = []
     for name in outputs:
         if not name:
             found.append((0, ()))
@@ -50,7 +54,7 @@ def infer(
             raise ValueError("the output shape depends on the data")
         shape = tuple(d.dim_value for d in tensor.shape.dim)
         if min(shape, default=0) < 0:
-            raise ValueError(f"the output would have shape {list(shape)}")
+            raise NegativeSize(f"the output would have shape {list(shape)}")
         found.append((tensor.elem_type, shape))
     shapes = [None if t is None else t[1] for t in inputs]
     check_sizes(node.op, node.attrs, shapes, [s for _, s in found], data)

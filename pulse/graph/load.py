@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import checker, defs, external_data_helper, helper, inliner, version_converter
 
 from pulse.errors import PulseError
+from pulse.graph.cuts import refuse_negative_sizes
 from pulse.graph.ir import UNKNOWN, Graph, Node, Port
 from pulse.graph.mend import graphs_of, mend_converted, mend_source
 from pulse.graph.text import undecodable
@@ -116,6 +117,10 @@ def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
         model = guard(lambda: inliner.inline_local_functions(model), label)
         del model.functions[:]
     _check_ops(model.graph, opset, label)
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and dim.dim_value < 1:
+                dim.ClearField("dim_value")  # how some exporters say "unknown"; onnx 1.23 aborts on some below 0
     for output in model.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.shape.SetInParent()  # runtimes do without, the checker does not
@@ -126,6 +131,7 @@ def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
             output.type.tensor_type.ClearField("shape")
     if opset < ONE_OPSET:
         mend_source(model, opset)
+        guard(lambda: refuse_negative_sizes(model, opset), label)
         try:
             model = version_converter.convert_version(model, ONE_OPSET)
         except Exception as error:  # the converter raises RuntimeError and its own ConvertError
@@ -181,8 +187,7 @@ def _port(value: onnx.ValueInfoProto, label: str) -> Port:
         raise _invalid(label, f"input `{value.name}` is not a tensor of numbers")
     dims: list[int | str] = []
     for d in tensor.shape.dim:
-        known = d.HasField("dim_value") and d.dim_value > 0  # 0 and -1 are how some exporters say "unknown"
-        dims.append(d.dim_value if known else (d.dim_param or "?"))
+        dims.append(d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else (d.dim_param or "?"))
     return Port(value.name, tensor.elem_type, tuple(dims) if tensor.HasField("shape") else UNKNOWN)
 
 

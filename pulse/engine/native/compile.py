@@ -11,7 +11,7 @@ import onnx
 
 from pulse.engine.failure import unsupported
 from pulse.engine.isa import current, native
-from pulse.engine.native.lower.context import supported_isa
+from pulse.engine.native.lower.context import Unsupported, supported_isa
 from pulse.engine.native.lower.program import Layout, lower
 from pulse.engine.native.net import build
 from pulse.engine.native.passes import run_passes
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pulse.model import PulsedModel
 
 # Lowering takes a graph to be whole: one that is not comes to grief in its own way.
-_MALFORMED = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError, StopIteration)
+_MALFORMED = (
+    ArithmeticError, AssertionError, LookupError, MemoryError, StopIteration, TypeError, Unsupported, ValueError,
+)  # fmt: skip
 
 
 @dataclass

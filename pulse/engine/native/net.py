@@ -166,6 +166,8 @@ def _add(net: Net, node: Node) -> None:
             return
     types = [net.types[i] if i else None for i in node.inputs]
     try:
+        if node.domain == DOMAIN and min(node.attrs.get(key, 1) for key in ("num", "den", "per")) < 1:
+            raise ValueError("frames counted at no rate")
         found = _FUNCTIONS[node.op](node, types) if node.domain == DOMAIN else infer(node, types, given, net.opset)
     except (ValueError, KeyError) as error:
         raise PulseError(

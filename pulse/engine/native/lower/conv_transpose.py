@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as every
+from math import prod
 
 import numpy as np
 
-from pulse.engine.native.lower.context import Context, ref
+from pulse.engine.native.lower.context import Context, Unsupported, ref
 from pulse.engine.native.lower.depthwise import emit
 from pulse.engine.native.lower.product import Loop, padded, product
 from pulse.engine.native.memory import View
 from pulse.engine.native.plan import Ref
 from pulse.graph.ir import Node
+
+MOST_PHASES = 2048  # each is a step of its own
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def conv_transpose(ctx: Context, node: Node) -> None:
         phases(weight.shape[2 + i], attrs["strides"][i], attrs["dilations"][i], attrs["pads"][i][0], y.shape[2 + i])
         for i in range(axes)
     ]
+    if prod(map(len, sizes)) > MOST_PHASES:
+        raise Unsupported(f"a transposed convolution with strides {attrs['strides']}, each phase a product of its own,")
     single = attrs["group"] == weight.shape[0] and weight.shape[1] == 1
     if not single:
         x = padded(ctx, x, [_reach(p, x.shape[2 + i]) for i, p in enumerate(sizes)])
