@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 
 import numpy as np
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.stats import binom
 
 BINS_PER_DECADE = 16
 MOST_BINS = 96
@@ -31,8 +31,8 @@ def doubt(rounds: Sequence[float]) -> float:
     """How far off the middle of rounds may be: upper end of its 95 % confidence interval over the lower, less 1.
 
     0.1 means that it is known within 10 %. The interval needs no distribution: its ends are the k-th least and the k-th
-    largest, k by the binomial law (order statistics, as in Conover, Practical Nonparametric Statistics, section 3.2). Of
-    fewer than 6 rounds, which allow no such interval, the least and the largest.
+    largest, k by the binomial law (Conover, Practical Nonparametric Statistics, section 3.2). Of fewer than 6 rounds,
+    which allow no such interval, the least and the largest.
     """
     ordered = sorted(rounds)
     inner = max(int(binom.ppf((1 - CONFIDENCE) / 2, len(ordered), 0.5)), 1) - 1 if ordered else 0
