@@ -7,6 +7,7 @@ from onnx import checker
 
 from pulse.engine.native.net import build
 from pulse.errors import PulseError
+from pulse.graph.holes import refuse_holes
 from pulse.graph.load import check_opset, guard
 from pulse.graph.sizes import GATES
 from pulse.manifest import Manifest, Port
@@ -16,9 +17,10 @@ Wire = tuple[str, int, tuple[int | str, ...]]
 
 def check_artefact(proto: onnx.ModelProto, info: Manifest, label: str) -> None:
     """Raises PulseError `manifest-invalid` where the two differ, `invalid-model` where ONNX refuses the graph."""
-    check_opset(proto, label)
+    opset = check_opset(proto, label)
     # Without shape inference: on sizes below 0, which come of a Pad, onnx 1.23 aborts the process in that of Slice.
     guard(lambda: checker.check_model(proto), label)
+    refuse_holes(proto, opset)
     length: list[Wire] = [(info.length, onnx.TensorProto.INT64, ())] if info.length else []
     inputs = [_wire(p) for p in info.inputs] + [(s.input, s.dtype, s.shape) for s in info.states] + length
     outputs = [_wire(p) for p in info.outputs] + [(s.output, s.dtype, s.shape) for s in info.states]

@@ -198,6 +198,22 @@ def test_an_artefact_which_counts_frames_at_no_rate(attribute: str) -> None:
     assert caught.value.code == "engine-unsupported"
 
 
+@pytest.mark.parametrize("op", ["Max", "Min", "Sum", "Mean", "Concat<axis=1>"])
+def test_a_list_of_inputs_with_a_hole(op: str) -> None:
+    """onnx's checker lets it pass; ONNX Runtime crashed the process."""
+    model = from_text(f"(float[1,2,S] x) => (float y) {{ a = Relu(x) y = {op}(x, a) }}")
+    pulsed = pulse.convert(model).proto
+    for holed in (model, pulsed):
+        node = next(n for n in holed.graph.node if n.op_type == op.split("<")[0])
+        node.input[1] = ""
+    with pytest.raises(pulse.PulseError) as caught:
+        pulse.convert(model)
+    assert (caught.value.code, caught.value.node.split(" ")[0]) == ("invalid-model", "y")
+    with pytest.raises(pulse.PulseError) as caught:
+        pulse.load(pulsed)
+    assert caught.value.code == "invalid-model"
+
+
 def test_outcomes_are_counted() -> None:
     """The harness on its own: a range by two workers has one outcome a number."""
     found = run(0, 40, workers=2)

@@ -13,6 +13,7 @@ from onnx import checker, defs, external_data_helper, helper, inliner, version_c
 
 from pulse.errors import PulseError
 from pulse.graph.cuts import refuse_negative_sizes
+from pulse.graph.holes import refuse_holes
 from pulse.graph.ir import UNKNOWN, Graph, Node, Port
 from pulse.graph.mend import graphs_of, mend_converted, mend_source
 from pulse.graph.text import undecodable
@@ -125,6 +126,7 @@ def to_one_opset(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.shape.SetInParent()  # runtimes do without, the checker does not
     guard(lambda: checker.check_model(model), label)
+    refuse_holes(model, opset)
     del model.graph.value_info[:]
     for output in model.graph.output:
         if output.type.HasField("tensor_type"):
