@@ -6,7 +6,7 @@
 Samples of all engines are interleaved on one core, whole Python calls: microseconds per source frame, median and
 minimum, our share of the limit (`pulse/engine/native/limit.py`), how far the slowest calls lie above the median (other
 work on the machine shows there: `chrt -f 1` keeps it off), ratios of medians and their geometric means. With --paced
-one pulse every 10 ms times its width, the process asleep between, each engine by itself.
+one pulse every 10 ms times its width, the process asleep between, each engine for some seconds by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ PUBLISHED = (
 )  # fmt: skip
 BATCH_US = 3000.0  # how long an engine runs before the next one has its turn
 FRAME_MS = 10.0
+PACED_TURNS = 4
 Call = Callable[[], object]
 
 
@@ -179,17 +180,18 @@ def time_one(call: Call, rounds: int) -> float:
 
 
 def paced(row: Row, calls: dict[str, Call], pulses: int) -> None:
-    """One pulse every 10 ms times its width; microseconds per frame."""
-    for name, call in calls.items():
-        row.times[name] = []
-        due = time.perf_counter()
-        for _ in range(pulses + 3):
-            due += row.pulse * FRAME_MS / 1e3
-            time.sleep(max(due - time.perf_counter(), 0))
-            start = time.perf_counter_ns()
-            call()
-            row.times[name].append((time.perf_counter_ns() - start) / 1e3 / row.pulse)
-        del row.times[name][:3]
+    """One pulse every 10 ms times its width, in turns of a few seconds per engine; microseconds per frame."""
+    row.times.update({name: [] for name in calls})
+    for _ in range(PACED_TURNS):
+        for name, call in calls.items():
+            due, times = time.perf_counter(), []
+            for _ in range(pulses // PACED_TURNS + 3):
+                due += row.pulse * FRAME_MS / 1e3
+                time.sleep(max(due - time.perf_counter(), 0))
+                start = time.perf_counter_ns()
+                call()
+                times.append((time.perf_counter_ns() - start) / 1e3 / row.pulse)
+            row.times[name] += times[3:]
 
 
 def without_huge_pages(path: Path, width: int) -> Call:
