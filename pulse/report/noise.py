@@ -20,6 +20,7 @@ PREEMPTED = 0.02  # largest share of the time that other programs may take
 ROUNDS = 0.10  # most that the hot time of a width may be in doubt
 PACED_ROUNDS = 0.30  # likewise paced, where caches and clocks start cold
 REPEATS = 7
+AWAKE_NS = 5_000_000  # of work before a probe: after a pause caches are cold and the clock is slow
 SMALL, LARGE = 4096, 1 << 18  # floats: in the first cache level; in the second or third
 
 
@@ -35,15 +36,18 @@ class Reference:
 
     def probe(self) -> float:
         """Microseconds that the work takes now: the middle of a few times."""
-        times = []
-        for _ in range(REPEATS):
-            start = time.perf_counter_ns()
-            for _ in range(12):
-                np.multiply(self._small, self._small, out=self._made)
-                np.sqrt(self._made, out=self._made)
-            self._large.sum()
-            times.append((time.perf_counter_ns() - start) / 1e3)
-        return middle(times)
+        awake = time.perf_counter_ns() + AWAKE_NS
+        while time.perf_counter_ns() < awake:
+            self._work()
+        return middle(self._work() for _ in range(REPEATS))
+
+    def _work(self) -> float:
+        start = time.perf_counter_ns()
+        for _ in range(12):
+            np.multiply(self._small, self._small, out=self._made)
+            np.sqrt(self._made, out=self._made)
+        self._large.sum()
+        return (time.perf_counter_ns() - start) / 1e3
 
 
 @dataclass

@@ -9,7 +9,7 @@ ROUNDS, QUICK_ROUNDS = 17, 3  # of 17, the 5th and the 13th enclose the middle a
 PACED_S, QUICK_PACED_S = 7.5, 0.7  # per width, shared by the engines
 HOT_S, QUICK_HOT_S = 1.0, 0.15
 INSIGHT_S, QUICK_INSIGHT_S = 0.25, 0.05  # per width and engine
-HOT_PULSES = 4000  # per width and engine: more would tell nothing new
+HOT_PULSES = 40_000  # per width and engine: more would only take memory
 
 
 @dataclass(frozen=True)
