@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulse.report import statistics
+from pulse.report.bench import Visit
 from pulse.report.families import CALL, CONVOLUTION, LINEAR, MOVEMENT, RECURRENT, per_run, shares
-from pulse.report.noise import PREEMPTED, Watch, verdict
+from pulse.report.noise import PREEMPTED, Reference, Watch, verdict
 from pulse.report.recommend import frontier, recommend
 from pulse.report.schedule import schedule
 from pulse.report.svg import Scale
+from pulse.report.sweeping import _visit
 from pulse.report.text import lookup, number, pointer, tile, time
 
 times = st.lists(st.floats(0.1, 1e7), min_size=1, max_size=300)
@@ -97,6 +99,54 @@ def test_noise_is_told_with_its_reason(seen: Watch, rounds: dict[str, Any], reas
     found = verdict(seen, rounds)
     assert found["noisy"] == bool(reason)
     assert reason in "; ".join(map(str, found["reasons"]))
+
+
+class Scripted:
+    """Constant work, and a bench, whose times are given."""
+
+    def __init__(self, probes: list[float]) -> None:
+        self.probes, self.visits = probes, 0
+        self.hot_us: list[list[float]] = []
+
+    def probe(self) -> float:
+        return self.probes.pop(0)
+
+    def steady(self, *probes: float) -> bool:
+        return max(probes) < 105
+
+    def run_hot(self, seconds: float, most: int) -> Visit:
+        self.visits += 1
+        return Visit([float(self.visits)], 1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("probes", "spare", "kept", "repeated"),
+    [
+        ([100, 101], 60.0, 1.0, 0),
+        ([100, 150, 100, 101], 60.0, 2.0, 1),
+        ([150, 100, 150, 150, 100, 100], 60.0, 3.0, 2),
+        ([100, 150], 0.0, 1.0, 0),
+    ],
+)
+def test_a_disturbed_visit_is_made_again_while_there_is_time(
+    probes: list[float], spare: float, kept: float, repeated: int
+) -> None:
+    scripted, seen = Scripted(probes), Watch()
+    seen.start_round()
+    last = probes[-2:]
+    left = _visit(scripted, schedule([10.0], 1, 1), scripted, seen, spare)  # type: ignore[arg-type]
+    assert scripted.hot_us == [[kept]]
+    assert seen.repeated == repeated
+    assert seen.reference_us == [last]
+    assert seen.wall_ns == 1000, "what is thrown away does not count as work"
+    assert (left < spare) == bool(repeated)
+
+
+def test_steady_is_told_from_a_quarter_of_the_probes() -> None:
+    reference = Reference()
+    usual = reference.probe()
+    assert reference.steady(usual / 100)
+    assert not reference.steady(usual / 100, usual * 100)
 
 
 def row(pulse: int, per_frame: float, load: float | None = None, total: float | None = None) -> dict[str, Any]:

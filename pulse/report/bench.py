@@ -12,7 +12,6 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.manifest import Port
 from pulse.model import PulsedModel
-from pulse.report.noise import Watch
 from pulse.streaming.emit import np_type
 
 POOL_FRAMES = 2048  # source frames of signal that are cut into pulses ahead of time
@@ -20,6 +19,15 @@ POOL_PULSES = 64
 WARM_UP = 5  # pulses, uncounted, after something else has run
 LATE = 2.0  # a paced stretch that takes this many times its length is given up: the width does not keep up
 clock = time.perf_counter_ns
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A stretch of pulses back to back: microseconds of each; nanoseconds of all, on the wall and in this thread."""
+
+    times: list[float]
+    wall_ns: int
+    cpu_ns: int
 
 
 @dataclass
@@ -60,16 +68,15 @@ class Bench:
         """All times in real time, in microseconds."""
         return [t for part in self.paced_us for t in part]
 
-    def run_hot(self, seconds: float, most: int, watch: Watch) -> None:
-        """A round back to back: for that long or that many pulses, at least 3."""
+    def run_hot(self, seconds: float, most: int) -> Visit:
+        """Back to back: for that long or that many pulses, at least 3. Whether it counts is for the caller to say."""
         self._warm_up()
         times: list[float] = []
-        self.hot_us.append(times)
         cpu, begin = time.thread_time_ns(), clock()
         end = begin + int(seconds * 1e9)
         while len(times) < 3 or (len(times) < most and clock() < end):
             times.append(self.step())
-        watch.computed(clock() - begin, time.thread_time_ns() - cpu)
+        return Visit(times, clock() - begin, time.thread_time_ns() - cpu)
 
     def run_paced(self, pulses: int, period_ms: float) -> None:
         """A round in real time: that many pulses, one every `period_ms`, asleep in between."""

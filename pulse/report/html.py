@@ -172,6 +172,7 @@ def _machine(found: dict[str, Any]) -> str:
         ("versions", versions),
         ("signal", found["signal"]),
         ("other programs", f"{100 * found['noise']['preempted']:.1f} % of the computing time"),
+        ("repeated", f"{found['noise']['repeated']} visits, since constant work was slow around them"),
         ("constant work", f"time known within {100 * found['noise']['reference_spread']:.1f} %"),
         ("took", f"{found['seconds']:.0f} s{', quick' if found['quick'] else ''}"),
     )

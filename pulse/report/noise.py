@@ -20,6 +20,7 @@ PREEMPTED = 0.02  # largest share of the time that other programs may take
 ROUNDS = 0.10  # most that the hot time of a width may be in doubt
 PACED_ROUNDS = 0.30  # likewise paced, where caches and clocks start cold
 REPEATS = 7
+DRIFT = 0.05  # most that constant work may be slower than usual around a visit that counts at once
 AWAKE_NS = 5_000_000  # of work before a probe: after a pause caches are cold and the clock is slow
 SMALL, LARGE = 4096, 1 << 18  # floats: in the first cache level; in the second or third
 
@@ -32,6 +33,7 @@ class Reference:
         self._small = random.standard_normal(SMALL, np.float32)
         self._made = np.empty_like(self._small)
         self._large = random.standard_normal(LARGE, np.float32)
+        self._seen: list[float] = []
         self.probe()
 
     def probe(self) -> float:
@@ -39,7 +41,12 @@ class Reference:
         awake = time.perf_counter_ns() + AWAKE_NS
         while time.perf_counter_ns() < awake:
             self._work()
-        return middle(self._work() for _ in range(REPEATS))
+        self._seen.append(middle(self._work() for _ in range(REPEATS)))
+        return self._seen[-1]
+
+    def steady(self, *probes: float) -> bool:
+        """Whether these are no slower than a quarter of all probes so far, but for a little."""
+        return max(probes) <= (1 + DRIFT) * float(np.quantile(self._seen, 0.25))
 
     def _work(self) -> float:
         start = time.perf_counter_ns()
@@ -57,6 +64,7 @@ class Watch:
     reference_us: list[list[float]] = field(default_factory=list)  # per round
     wall_ns: int = 0
     cpu_ns: int = 0
+    repeated: int = 0  # visits made again because constant work was slow
 
     def start_round(self) -> None:
         """Begin a round of probes."""
@@ -89,7 +97,7 @@ def verdict(watch: Watch, rounds: Mapping[str, tuple[Sequence[float], Sequence[f
         rounds: of every width, by the name it is told by: the medians of its hot rounds and of its paced ones.
 
     Returns:
-        `{"noisy", "reference_spread", "preempted", "reasons": [text]}`, shares of 1.
+        `{"noisy", "reference_spread", "preempted", "repeated", "reasons": [text]}`, shares of 1 and a number of visits.
     """
     reasons = []
     if watch.preempted > PREEMPTED:
@@ -112,6 +120,7 @@ def verdict(watch: Watch, rounds: Mapping[str, tuple[Sequence[float], Sequence[f
         "noisy": bool(reasons),
         "reference_spread": watch.reference_spread,
         "preempted": watch.preempted,
+        "repeated": watch.repeated,
         "reasons": reasons,
     }
 

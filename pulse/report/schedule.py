@@ -9,6 +9,7 @@ ROUNDS, QUICK_ROUNDS = 17, 3  # of 17, the 5th and the 13th enclose the middle a
 PACED_S, QUICK_PACED_S = 7.5, 0.7  # per width, shared by the engines
 HOT_S, QUICK_HOT_S = 1.0, 0.15
 INSIGHT_S, QUICK_INSIGHT_S = 0.25, 0.05  # per width and engine
+SPARE_S, QUICK_SPARE_S = 6.0, 0.0  # for visits that are repeated
 HOT_PULSES = 40_000  # per width and engine: more would only take memory
 
 
@@ -20,7 +21,8 @@ class Schedule:
         rounds: times that all widths are visited.
         hot_s, hot_pulses: seconds, and most pulses, of a visit back to back.
         paced: pulses of a paced visit, per bench; empty where the duration of a frame is not known.
-        seconds: what it takes, about.
+        seconds: what it takes, about, if no visit is repeated.
+        spare_s: seconds that repeating visits back to back may take, all together.
         insight_s: seconds that a look into each engine's operators may take, afterwards.
     """
 
@@ -29,6 +31,7 @@ class Schedule:
     hot_pulses: int
     paced: tuple[int, ...]
     seconds: float
+    spare_s: float
     insight_s: float
 
 
@@ -47,4 +50,5 @@ def schedule(periods_ms: Sequence[float] | None, benches: int, widths: int, quic
         paced = tuple(max(round((equal + half / benches / period) / rounds), 1) for period in periods_ms)
     asleep = sum((count + 1) * period for count, period in zip(paced, periods_ms or (), strict=True)) / 1000
     seconds = rounds * (benches * hot + asleep)
-    return Schedule(rounds, hot, HOT_PULSES // rounds, paced, seconds, QUICK_INSIGHT_S if quick else INSIGHT_S)
+    spare, insight = (QUICK_SPARE_S, QUICK_INSIGHT_S) if quick else (SPARE_S, INSIGHT_S)
+    return Schedule(rounds, hot, HOT_PULSES // rounds, paced, seconds, spare, insight)
