@@ -74,6 +74,13 @@ RIGHT = {
     "nearest x2 after look-ahead": (Net((Conv(2, pads=(0, 1)), Resize(2))), 2),
     "reflect pad": (Net((Pad(2, 0, "reflect"), Conv(3))), 2),
     "edge pad": (Net((Pad(2, 0, "edge"), Conv(3))), 0),
+    "edge pad, what works on frames, a convolution": (Net((Pad(2, 0, "edge"), RELU, MatMul(), Conv(3))), 0),
+    "edge pad at both ends, a layout, a strided convolution": (
+        Net((Pad(3, 1, "edge"), Act("Tanh"), Conv2d((4, 1), (2, 1))), "NSF", (1, -1, 6)), 0,
+    ),
+    "reflect pad at both ends, what works on frames, a pooling": (
+        Net((Pad(2, 2, "reflect"), MatMul(), Act("Tanh"), Pool("Average", 3))), 2,
+    ),
     "padded AveragePool": (Net((Pool("Average", 3, pads=(1, 1)),)), 1),
     "padded AveragePool that counts its padding": (Net((Pool("Average", 3, pads=(2, 2), count_pad=True),)), 0),
     "AveragePool with ceil_mode": (Net((Pool("Average", 3, 2, pads=(1, 1), ceil=True), Conv(2, pads=(1, 0)))), 0),

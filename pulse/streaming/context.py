@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -278,6 +278,10 @@ class Context:
         for name, (dtype, shape), prefix in zip(names, found, prefixes, strict=True):
             cut = tuple(0 if i == out_axis else d for i, d in enumerate(shape))
             values.append(Value(Stream(dtype, cut, out_axis, lead.rate, lead.delay, length, prefix, affine), name))
+        if all(v is streams[0] for v in streams) and (mirror := streams[0].mirror) is not None:
+            # An op on frames before padding by frames is one behind it: a window op may still look past the padding.
+            within = self.per_frame(node, [mirror.source if v is streams[0] else v for v in inputs], axis, attrs)
+            values = [replace(v, mirror=replace(mirror, source=w)) for v, w in zip(values, within, strict=True)]
         return values
 
     def _affine(self, node: Node, inputs: Sequence[Value | None], axis: int) -> Affine | None:

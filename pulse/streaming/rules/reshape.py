@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -62,7 +63,7 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
     new_inner = prod(int(d) for d in dims[axis + 1 :])
     shape = tuple(0 if i == axis else int(d) for i, d in enumerate(dims))
     if new_inner == inner:
-        return _emit(ctx, node, value.name, fact.on(shape=shape, axis=axis), fact.prefix)
+        return _frames(ctx, node, value, shape, axis)
     if inner % new_inner == 0:
         factor = inner // new_inner
         merged = fact.on(
@@ -83,6 +84,15 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
         found=f"{_show(fact.dims)} reshaped to {_show(tuple(dims))}",
         remedy="reshape in two steps, each by a whole factor",
     )
+
+
+def _frames(ctx: Context, node: Node, value: Value, shape: tuple[int, ...], axis: int) -> Value:
+    """Every frame by itself, and so those of a signal that is padded by its own."""
+    fact = stream_of(value)
+    made = _emit(ctx, node, value.name, fact.on(shape=shape, axis=axis), fact.prefix)
+    if value.mirror is None:
+        return made
+    return replace(made, mirror=replace(value.mirror, source=_frames(ctx, node, value.mirror.source, shape, axis)))
 
 
 def _split(ctx: Context, node: Node, value: Value, shape: tuple[int, ...], axis: int, factor: int) -> Value:
