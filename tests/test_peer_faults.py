@@ -23,6 +23,7 @@ from nets import (
     Pool,
     Resize,
     Rnn,
+    Scan,
     Slice,
     from_text,
 )  # fmt: skip
@@ -89,6 +90,7 @@ RIGHT = {
     "Pad of another value than zero": (Net((Pad(4, 0, "constant", 1.5), Conv(3), RELU, Conv(3))), 0),
     "Pad ahead of several valid convolutions": (Net((Pad(6), Conv(3), RELU, Conv(3, d=2), Rnn("GRU"))), 0),
     "Pad, GRU, then a valid convolution": (Net((Pad(2), Rnn("GRU", h0="const"), Conv(3))), 0),
+    "Pad, Scan, then a valid convolution": (Net((Pad(2), Scan(0.5), Conv(3))), 0),
     "GRU both ways over bands": (Net((Across("GRU", 3, "bidirectional", "zeros", 2), MatMul()), "NSF", (1, -1, 8)), 0),
     "LSTM backwards over bands": (Net((Across("LSTM", 3, "reverse", "const"), MatMul()), "NSF", (1, -1, 8)), 0),
     "stack of 2-D convolutions": (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from nets import Conv, Net, nets
+from nets import Branch, Conv, Net, Scan, Slice, nets
 from oracle import Full, assert_streams
 
 CHUNKS = 6
@@ -23,7 +23,12 @@ EXAMPLES = settings(
 )  # fmt: skip
 
 # Nets that once failed.
-PINNED = (Net((Conv(3, pads=(1, 1)), Conv(3, pads=(1, 1)))),)
+AHEAD = Conv(1, pads=(1, 1))  # its first frame is nothing but bias
+PINNED = (
+    Net((Conv(3, pads=(1, 1)), Conv(3, pads=(1, 1)))),
+    Net((AHEAD, Branch(((), ()), up=False), Branch(((), (Scan(0.5), Slice(1))), up=False))),
+    Net((AHEAD, Branch(((), (Branch(((Conv(1),), (Slice(),))), Slice(0, 4, 2))), up=False, fit="pad_end"))),
+)
 
 
 def lengths_of(net: Net, min_length: int) -> list[int]:

@@ -10,7 +10,7 @@ from onnx import helper
 
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
-from pulse.graph.ir import Node
+from pulse.graph.ir import Node, subgraph_reads
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Poison, Static, Stream, Value
 from pulse.streaming.rules import Inputs, rule
@@ -35,10 +35,29 @@ def scan(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     scanned = node.attrs["num_scan_inputs"]
     states, streams = list(inputs[: len(inputs) - scanned]), list(inputs[len(inputs) - scanned :])
     _check(ctx, node, states, streams)
-    # A recurrence starts at frame 0: frames known beforehand are run like any other.
-    ready = [ctx.align(v, max(stream_of(v).delay, 0)) for v in streams if v is not None]
+    ready = [v for v in streams if v is not None]
+    if not _runs_ahead(node, states):  # then frames known beforehand are run like any other
+        ready = [ctx.align(v, max(stream_of(v).delay, 0)) for v in ready]
     aligned, length = ctx.join(ready, node)
     return _emit(ctx, node, states, aligned, length)
+
+
+def _runs_ahead(node: Node, states: list[Value | None]) -> bool:
+    """Whether frames known beforehand can be run at conversion time."""
+    axes = [*(node.attrs.get("scan_input_axes") or []), *(node.attrs.get("scan_output_axes") or [])]
+    known = all(v is not None and isinstance(v.fact, Const) for v in states)
+    return known and not any(axes) and not subgraph_reads(node.attrs["body"])
+
+
+def _after_prefix(
+    ctx: Context, node: Node, states: list[Value | None], streams: list[Value]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """States after the frames that are known beforehand, and the outputs of those."""
+    arrays = [v.fact.value for v in states if v is not None and isinstance(v.fact, Const)]
+    arrays += [p for v in streams if (p := stream_of(v).prefix) is not None]
+    outputs = [o or f"output{i}" for i, o in enumerate(node.outputs)]
+    made = ctx.evaluate(Node("Scan", node.inputs, outputs, node.attrs, node.name), arrays)
+    return made[: len(states)], made[len(states) :]
 
 
 def _check(ctx: Context, node: Node, states: list[Value | None], streams: list[Value | None]) -> None:
@@ -71,12 +90,13 @@ def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Va
     count = len(states)
     body = _renamed(ctx, node.attrs["body"])
     found = _shapes(ctx, node, body, [*states, *streams])
+    started, prefixes = _after_prefix(ctx, node, states, streams) if lead.delay < 0 else ([], [])
     kept = []
     for i, value in enumerate(states):
         dtype, shape = found[i]
         state = ctx.emit.open_state(f"{node.name or node.outputs[-1]}.state", shape, dtype)
         assert value is not None
-        initial = value.fact.value if isinstance(value.fact, Const) else value.name
+        initial = started[i] if started else value.fact.value if isinstance(value.fact, Const) else value.name
         kept.append((state, ctx.emit.current(state, initial)))
     blocks = [v.name for v in streams]
     skip = _Skip(ctx, lead) if lead.delay > 0 else None
@@ -90,12 +110,13 @@ def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Va
         ctx.emit.finish(state, name if skip is None else skip.keep(now, name))
     axes = node.attrs.get("scan_output_axes") or [0] * (len(node.outputs) - count)
     results = [Value(Poison(last_state(node, n), droppable=True)) for n in node.outputs[:count]]
-    for name, (dtype, shape), axis in zip(names[count:], found[count:], axes, strict=True):
+    for i, (name, (dtype, shape), axis) in enumerate(zip(names[count:], found[count:], axes, strict=True)):
         at = normal_axis(axis, len(shape))
         if skip is not None:
             name = skip.refill(name, at, len(shape))
         cut = tuple(0 if i == at else d for i, d in enumerate(shape))
-        results.append(Value(Stream(dtype, cut, at, lead.rate, lead.delay, length), name))
+        prefix = prefixes[i] if prefixes else None
+        results.append(Value(Stream(dtype, cut, at, lead.rate, lead.delay, length, prefix), name))
     return results
 
 
