@@ -51,7 +51,7 @@ class Branch(Layer):
         ends = [_to_channels(b, e, ends[0].size("C")) for e in ends]
         names = [e.name for e in ends]
         if self.join == "Where":
-            return b.value(ends[0], b.op("Where", b.op("Greater", names[0], b.scalar(0.1)), names[-1], names[0]))
+            return b.value(ends[0], b.op("Where", b.op("Greater", names[0], b.scalar(0.1)), names[-1], names[-2]))
         if self.join in ("Max", "Sum"):
             return b.value(ends[0], b.op(self.join, *names))
         result = names[0]
