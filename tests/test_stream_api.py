@@ -11,6 +11,7 @@ import onnx
 import pytest
 from nets import from_text
 from oracle import Arrays, Case, Full, compare
+from refused import code
 
 import pulse
 
@@ -57,12 +58,6 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
 
 def joined(case: Case, parts: list[Arrays]) -> Arrays:
     return {o.name: np.concatenate([p[o.name] for p in parts], o.axis) for o in case.pulsed.outputs}
-
-
-def code(call: Any, *args: Any, **options: Any) -> str:
-    with pytest.raises(pulse.PulseError) as caught:
-        call(*args, **options)
-    return caught.value.code
 
 
 def assert_goes_on(case: Case, stream: Any, feeds: Arrays, before: list[Arrays]) -> None:

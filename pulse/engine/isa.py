@@ -55,7 +55,7 @@ def current(isa: str | None = None) -> str:
 
 @cache
 def cpu_name() -> str:
-    """The processor as it names itself, e.g. "AMD EPYC 9354"; what tables and timings are labelled with."""
+    """The processor as it names itself, e.g. "AMD EPYC 9354", for reports; tables and hints go by `machine`."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text(errors="replace").splitlines():

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, Protocol
 
 from pulse.engine.isa import current, native
 from pulse.errors import PulseError
@@ -52,6 +52,32 @@ class Kernel:
     nr: int
     ks: int
     panel: int
+
+
+class Picked(Protocol):
+    """A kernel by name, and who picked it: "hint", "cpu table", "isa table" or "rule"."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+
+
+class Picks(Protocol):
+    """What picks the kernels of a model's products before the rule does, as `pulse.costmodel.pick.Picker`.
+
+    Sizes and layouts are those of C (m, n) = act(A (m, k) * B (k, n)); None leaves it to the rule.
+    """
+
+    def panel(self, m: int, k: int, widths: Iterable[int], *, layout: str = "frame", act: str = "none") -> int | None:
+        """The panel height for weights m x k that serve products of all these widths n."""
+        ...
+
+    def find(
+        self, m: int, k: int, n: int, *, layout: str = "frame", act: str = "none", panel: int | None = None
+    ) -> Picked | None:
+        """The kernel, if given one that reads weights packed to this panel height."""
+        ...
 
 
 @cache

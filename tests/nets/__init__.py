@@ -15,6 +15,7 @@ from nets.layout import Layout
 from nets.linear import Einsum, Gemm, MatMul
 from nets.net import Net, Plan
 from nets.norm import Best, Norm, Reduce, Softmax
+from nets.plain import plain
 from nets.pool import Pool
 from nets.position import Position, ShapeMade
 from nets.quant import IntMatMul, QConv, QdqConv, Quant
@@ -80,4 +81,5 @@ __all__ = [
     "Transform",
     "from_text",
     "nets",
+    "plain",
 ]

@@ -16,11 +16,12 @@ from pulse.engine.native.lower.program import Layout, lower
 from pulse.engine.native.net import build
 from pulse.engine.native.passes import run_passes
 from pulse.engine.native.plan import Plan, WeightStore
+from pulse.engine.pick import Picks
 from pulse.errors import PulseError
 from pulse.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pulse.costmodel.pick import Picker
+    from pulse._native import Program, State
     from pulse.model import PulsedModel
 
 # Lowering takes a graph to be whole: one that is not comes to grief in its own way.
@@ -35,7 +36,7 @@ class Compiled:
 
     plan: Plan
     layout: Layout
-    program: Any
+    program: Program
 
 
 class NativeModel:
@@ -47,7 +48,7 @@ class NativeModel:
         info: Manifest,
         isa: str | None = None,
         huge: bool | None = None,
-        picker: Picker | None = None,
+        picker: Picks | None = None,
     ) -> None:
         """
         Args:
@@ -92,16 +93,16 @@ class NativeModel:
         net = build(self._proto, self.info, width)
         run_passes(net)
         plan, layout = lower(net, self.isa, self._weights, self.picker)
-        own = self._weights.finish()
-        return Compiled(plan, layout, plan.make(self._weights.shared, own))
+        return Compiled(plan, layout, plan.make(*self._weights.finish()))
 
-    def with_picker(self, picker: Any) -> NativeModel:
+    def with_picker(self, picker: Picks | None) -> NativeModel:
         """The same model, its kernels picked by another."""
         return NativeModel(self._proto, self.info, self.isa, self.huge, picker)
 
-    def new_state(self, layout: Layout) -> Any:
+    def new_state(self, layout: Layout) -> State:
         """Memory of one stream at its start."""
-        return native().State(layout.block, layout.windows, len(layout.scalars))
+        made: State = native().State(layout.block, layout.windows, len(layout.scalars))
+        return made
 
 
 _KNOWN = "_native_model"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from pulse.engine.native.compile import NativeModel
 from pulse.engine.native.lower.program import Layout
 from pulse.engine.native.memory import View
 
+if TYPE_CHECKING:
+    from pulse._native import Runner
+
 MOST = 16  # granules in one pulse: wider ones gain nothing
 
 
@@ -22,7 +25,7 @@ MOST = 16  # granules in one pulse: wider ones gain nothing
 class Bench:
     """What one width needs: the native runner, and the shapes of outputs by name."""
 
-    runner: Any
+    runner: Runner
     outputs: dict[str, tuple[int, ...]]
 
 
@@ -111,7 +114,7 @@ class NativeEngine:
         outputs = {name: np.empty(shape, np.float32) for name, shape in bench.outputs.items()}
         return outputs if bench.runner.run_on(inputs, outputs, length) else None
 
-    def bind(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> tuple[Any, int]:
+    def bind(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> tuple[Runner, int]:
         """Checks arrays for `step`; the native runner of their width and that width. Raises PulseError."""
         width = pulse_width(inputs, self._info)
         check_pulse(inputs, self._info.inputs, width)
@@ -130,7 +133,7 @@ class NativeEngine:
             made = self._model.at(width)
             ports = [*self._info.inputs, *self._info.outputs]
             try:
-                runner = native().Runner(
+                runner: Runner = native().Runner(
                     made.program,
                     self._state,
                     self._model.huge,

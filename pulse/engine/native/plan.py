@@ -6,12 +6,15 @@ import struct
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pulse.engine.isa import native
 from pulse.engine.native.memory import ALIGN, Buffer, View, place
+
+if TYPE_CHECKING:
+    from pulse._native import Arena, Program
 
 SHARED, OWN, TABLES, ARENA, STATE, FIRST_PORT = range(6)  # regions, as in kernels/program.hpp
 SHIFT = 40
@@ -73,7 +76,7 @@ class WeightStore:
 
     def __init__(self, huge: bool) -> None:
         self.huge = huge
-        self.shared: Any = None
+        self.shared: Arena | None = None
         self._known: dict[tuple[bytes, int], Buffer] = {}
         self._own: dict[tuple[bytes, int], Buffer] = {}
         self._pending: list[tuple[Buffer, np.ndarray, int]] = []
@@ -93,20 +96,20 @@ class WeightStore:
         self._pending.append((buffer, array, panel))
         return buffer
 
-    def finish(self) -> Any:
-        """Packs what is new; the program's own arena."""
-        arena = native().Arena(self._end, self.huge)
+    def finish(self) -> tuple[Arena, Arena]:
+        """Packs what is new; the arena that all programs share, and the program's own."""
+        arena: Arena = native().Arena(self._end, self.huge)
         for buffer, array, panel in self._pending:
             if panel:
                 for group, matrix in enumerate(array):
                     arena.pack(buffer.offset + group * (buffer.size // len(array)), panel, matrix)
             else:
                 arena.array[buffer.offset : buffer.offset + array.size] = array.reshape(-1)
-        own = arena
-        if self.shared is None:
-            self.shared, own = arena, native().Arena(0, False)
         self._pending, self._own, self._end = [], {}, 0
-        return own
+        if self.shared is not None:
+            return self.shared, arena
+        self.shared = arena
+        return arena, native().Arena(0, False)
 
 
 class Scalars:
@@ -154,7 +157,7 @@ class Plan:
         self.tables.extend(int(v) for v in values)
         return Ref(Buffer("tables", len(values)), at)
 
-    def make(self, shared: Any, own: Any) -> Any:
+    def make(self, shared: Arena, own: Arena) -> Program:
         """The native program."""
         for number, step in enumerate(self.steps):
             for buffer in step.operands():
@@ -169,7 +172,7 @@ class Plan:
             args = [self._number(step.args.get(n, 0)) for n in names] + [self._number(v) for v in step.tail]
             code += [list(step_fields()).index(step.kind), len(args), *args]
         ints = np.int64
-        return native().Program(
+        made: Program = native().Program(
             self.isa,
             np.array(code, ints),
             np.array(self.tables, np.int32),
@@ -183,6 +186,7 @@ class Plan:
             shared,
             own,
         )
+        return made
 
     def _number(self, value: Field) -> int:
         if value is None:

@@ -16,7 +16,7 @@ from pulse.engine.native.engine import NativeEngine
 from pulse.engine.native.limit import Roof, limit_us
 from pulse.engine.native.net import build
 from pulse.engine.native.plan import Step
-from pulse.engine.pick import Kernel, cycles, kernels
+from pulse.engine.pick import Kernel, Picked, Picks, cycles, kernels
 from pulse.engine.timing import pinned
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Told = Callable[[int, int], None]
 class Forced:
     """Picks one kernel for one product, and for all others as `base` does."""
 
-    base: Any
+    base: Picks | None
     key: tuple[object, ...]
     kernel: Kernel
 
@@ -46,7 +46,7 @@ class Forced:
 
     def find(
         self, m: int, k: int, n: int, *, layout: str = "frame", act: str = "none", panel: int | None = None
-    ) -> Any:
+    ) -> Picked | None:
         if self._own(m, k, layout, act) and n == self.key[2]:
             return _Choice(self.kernel.name, "tried")
         return self.base.find(m, k, n, layout=layout, act=act, panel=panel) if self.base else None

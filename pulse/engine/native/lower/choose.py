@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from pulse.engine.pick import DOT_ROWS, LANES, PER_CYCLE, Kernel, cycles, kernels
-
-if TYPE_CHECKING:
-    from pulse.costmodel.pick import Picker
+from pulse.engine.pick import DOT_ROWS, LANES, PER_CYCLE, Kernel, Picks, cycles, kernels
 
 READ = 5  # floats of weights per cycle from the second cache level, beside the sums
 FIRST_LEVEL = 24 << 10  # bytes of a panel that stay in the first cache level beside all else
@@ -63,7 +59,7 @@ def layout_of(m: int, n: int, offsets: bool, ldb: int, bn: int, cm: int, cn: int
     return "frame" if ldb == 1 and not offsets else "taps"
 
 
-def choose_panel(shape: Shape, isa: str, picker: Picker | None = None) -> int:
+def choose_panel(shape: Shape, isa: str, picker: Picks | None = None) -> int:
     """The panel height that serves all widths."""
     found = picker and picker.panel(shape.m, shape.k, shape.widths, layout=shape.layout, act=shape.act)
     if found:
@@ -79,7 +75,7 @@ def choose_panel(shape: Shape, isa: str, picker: Picker | None = None) -> int:
     return min(sorted({kernel.panel for kernel in fitting}, reverse=True), key=loss)
 
 
-def choose(shape: Shape, panel: int, isa: str, picker: Picker | None = None) -> Choice:
+def choose(shape: Shape, panel: int, isa: str, picker: Picks | None = None) -> Choice:
     """The kernel for weights packed to this height: as the picker knows, or by the rule."""
     picked = picker and picker.find(shape.m, shape.k, shape.n, layout=shape.layout, act=shape.act, panel=panel)
     if picked:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import TensorProto
@@ -14,12 +13,10 @@ from pulse.engine.native.memory import Buffer, View, dense, dense_size
 from pulse.engine.native.net import Net
 from pulse.engine.native.passes.views import is_view
 from pulse.engine.native.plan import INTEGER_OPS, Field, Plan, Ref, Step, WeightStore
+from pulse.engine.pick import Picks
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
-
-if TYPE_CHECKING:
-    from pulse.costmodel.pick import Picker
 
 INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 MASKS = ("Mask", "MaskStart", "MaskEnd")
@@ -33,7 +30,7 @@ class Unsupported(Exception):
 class Context:
     """Values and their views; `step` appends to the plan."""
 
-    def __init__(self, net: Net, isa: str, weights: WeightStore, picker: Picker | None = None) -> None:
+    def __init__(self, net: Net, isa: str, weights: WeightStore, picker: Picks | None = None) -> None:
         """`picker` picks the kernels of products; without one they go by the rule."""
         self.net = net
         self.picker = picker

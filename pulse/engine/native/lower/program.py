@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -29,12 +28,10 @@ from pulse.engine.native.net import Net
 from pulse.engine.native.passes.canonical import NATIVE
 from pulse.engine.native.passes.chains import FLOATS
 from pulse.engine.native.plan import Plan, WeightStore
+from pulse.engine.pick import Picks
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
-
-if TYPE_CHECKING:
-    from pulse.costmodel.pick import Picker
 
 Rule = Callable[[Context, Node], None]
 RULES: dict[tuple[str, str], Rule] = {
@@ -103,7 +100,7 @@ class Layout:
     initials: dict[str, np.ndarray]
 
 
-def lower(net: Net, isa: str, weights: WeightStore, picker: Picker | None = None) -> tuple[Plan, Layout]:
+def lower(net: Net, isa: str, weights: WeightStore, picker: Picks | None = None) -> tuple[Plan, Layout]:
     """The plan of a net. Raises PulseError `engine-unsupported` at the first node without a native form."""
     ctx = Context(net, isa, weights, picker)
     _ports(ctx)
