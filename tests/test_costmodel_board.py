@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,11 @@ COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
 
 def build(folder: Path, *options: str) -> Path:
     """pulse-gather, built without Python. Skips where there is no toolchain."""
-    cmake = shutil.which("cmake")
-    if cmake is None or not (shutil.which("ninja") or shutil.which("make")):
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    cmake, ninja = shutil.which("cmake", path=beside), shutil.which("ninja", path=beside)
+    if cmake is None or not (ninja or shutil.which("make")):
         pytest.skip("no cmake here")
-    generator = ("-G", "Ninja") if shutil.which("ninja") else ()
+    generator = ("-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}") if ninja else ()
     subprocess.run(
         [cmake, "-S", ROOT, "-B", folder, "-DPULSE_GATHER=ON", *generator, *options], check=True, capture_output=True
     )
