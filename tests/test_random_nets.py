@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from nets import Branch, Conv, Net, Scan, Slice, nets
+from nets import Branch, Conv, Net, Scan, Shuffle, Slice, nets
 from oracle import Full, assert_streams
 
 CHUNKS = 6
@@ -28,6 +28,7 @@ PINNED = (
     Net((Conv(3, pads=(1, 1)), Conv(3, pads=(1, 1)))),
     Net((AHEAD, Branch(((), ()), up=False), Branch(((), (Scan(0.5), Slice(1))), up=False))),
     Net((AHEAD, Branch(((), (Branch(((Conv(1),), (Slice(),))), Slice(0, 4, 2))), up=False, fit="pad_end"))),
+    Net((Conv(1, pads=(0, 1)), Shuffle(2))),  # what lies behind the last frame was read
 )
 
 

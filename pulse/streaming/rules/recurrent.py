@@ -90,7 +90,7 @@ def _transposed(ctx: Context, value: Value | None, name: str, perm: tuple[int, .
     flip = Node("Transpose", [name], [f"{name}.layout"], {"perm": list(perm)}, f"{name}.layout")
     if isinstance(value.fact, Static):
         shape = tuple(value.fact.shape[p] for p in perm)
-        made = ctx.emit.node("Transpose", [value.name], flip.attrs, flip.outputs)[0]
+        made = ctx.emit.node("Transpose", [ctx.use(value)], flip.attrs, flip.outputs)[0]
         return Value(Static(value.fact.dtype, shape), made)
     return ctx.per_frame(flip, [value], perm.index(stream_of(value).axis))[0]
 
@@ -193,14 +193,14 @@ def _emit(
     weights = [ctx.use(ins[1]), ctx.use(ins[2]), ctx.use(ins[3])]
     peepholes = ctx.use(ins[cell.peepholes]) if cell.peepholes else ""
     if fact.delay <= 0:
-        inputs = [value.name, *weights, "", *now] + ([peepholes] if peepholes else [])
+        inputs = [ctx.use(value), *weights, "", *now] + ([peepholes] if peepholes else [])
         return ctx.emit.node(node.op, inputs, attrs, outputs, label=node.name)
     if not weights[2]:
         gates = {"GRU": 6, "LSTM": 8, "RNN": 2}[node.op]
         weights[2] = ctx.emit.const(np.zeros((hidden[0], gates * hidden[2]), np.float32), "no_bias")
     if cell.peepholes and not peepholes:
         peepholes = ctx.emit.const(np.zeros((hidden[0], 3 * hidden[2]), np.float32), "no_peepholes")
-    inputs = [value.name, *weights, *now] + ([peepholes] if cell.peepholes else []) + [ctx.emit.position()]
+    inputs = [ctx.use(value), *weights, *now] + ([peepholes] if cell.peepholes else []) + [ctx.emit.position()]
     clock = rate_attrs(_TIME, fact.rate, fact.delay)
     del clock["axis"]
     return ctx.emit.call(node.op, inputs, {**attrs, **clock}, outputs, label=node.name)

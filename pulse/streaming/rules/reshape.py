@@ -74,7 +74,7 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
             delay=fact.delay * factor,
             length=fact.length * factor,
         )
-        return _emit(ctx, node, value.name, merged, fact.prefix)
+        return _emit(ctx, node, value, merged, fact.prefix)
     if new_inner % inner == 0:
         return _split(ctx, node, value, shape, axis, new_inner // inner)
     raise PulseError(
@@ -89,7 +89,7 @@ def _reshape(ctx: Context, node: Node, value: Value | None, target: list[Expr]) 
 def _frames(ctx: Context, node: Node, value: Value, shape: tuple[int, ...], axis: int) -> Value:
     """Every frame by itself, and so those of a signal that is padded by its own."""
     fact = stream_of(value)
-    made = _emit(ctx, node, value.name, fact.on(shape=shape, axis=axis), fact.prefix)
+    made = _emit(ctx, node, value, fact.on(shape=shape, axis=axis), fact.prefix)
     if value.mirror is None:
         return made
     return replace(made, mirror=replace(value.mirror, source=_frames(ctx, node, value.mirror.source, shape, axis)))
@@ -104,12 +104,12 @@ def _split(ctx: Context, node: Node, value: Value, shape: tuple[int, ...], axis:
     if fact.length * Fraction(1, factor) != length:
         ctx.same_length([length * factor, fact.length], node)
     out = fact.on(shape=shape, axis=axis, rate=fact.rate / factor, delay=whole, length=length, affine=None)
-    return _emit(ctx, node, value.name, out, fact.prefix)
+    return _emit(ctx, node, value, out, fact.prefix)
 
 
-def _emit(ctx: Context, node: Node, name: str, out: Stream, prefix: np.ndarray | None) -> Value:
+def _emit(ctx: Context, node: Node, value: Value, out: Stream, prefix: np.ndarray | None) -> Value:
     dims = np.array([-1 if i == out.axis else d for i, d in enumerate(out.shape)], np.int64)
-    made = ctx.emit.node("Reshape", [name, ctx.emit.const(dims)], outputs=node.outputs, label=node.name)[0]
+    made = ctx.emit.node("Reshape", [ctx.use(value), ctx.emit.const(dims)], outputs=node.outputs, label=node.name)[0]
     affine = None
     if out.affine is not None and out.affine.table.size == np.prod(
         [d for i, d in enumerate(out.shape) if i != out.axis]

@@ -98,7 +98,7 @@ def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Va
         assert value is not None
         initial = started[i] if started else value.fact.value if isinstance(value.fact, Const) else value.name
         kept.append((state, ctx.emit.current(state, initial)))
-    blocks = [v.name for v in streams]
+    blocks = [ctx.use(v) for v in streams]
     skip = _Skip(ctx, lead) if lead.delay > 0 else None
     if skip is not None:
         blocks = [skip.cut(n, stream_of(v).axis) for n, v in zip(blocks, streams, strict=True)]
