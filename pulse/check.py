@@ -158,6 +158,7 @@ def _reference(proto: onnx.ModelProto, names: Sequence[str], arrays: Mapping[str
     """The full-signal model's outputs, by ONNX Runtime without its fusions, or by onnx.reference."""
     engine: Engine
     proto = _exposing(proto, names)
+    _fit_inputs(proto, arrays)
     if find_spec("onnxruntime"):
         from pulse.engine.ort import OnnxRuntimeEngine
 
@@ -206,6 +207,22 @@ def _exposing(proto: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     del graph.input[:]
     graph.input.extend(inputs)
     return model
+
+
+def _fit_inputs(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray]) -> None:
+    """Where an export fixed the size of an axis which the user has opened, declares what will be fed."""
+    stale = False
+    for value in model.graph.input:
+        if value.name not in arrays or not value.type.tensor_type.HasField("shape"):
+            continue
+        dims = value.type.tensor_type.shape.dim
+        sizes = arrays[value.name].shape
+        if len(dims) == len(sizes) and any(d.dim_value not in (0, n) for d, n in zip(dims, sizes, strict=True)):
+            stale = True
+            for dim, size in zip(dims, sizes, strict=True):
+                dim.dim_value = size
+    if stale:
+        del model.graph.value_info[:]  # what was inferred from the sizes before
 
 
 def _first_bad(
