@@ -139,6 +139,33 @@ def test_inspect_names_the_obstacle(averaging: Path) -> None:
     assert "reduce-over-stream at `pool" in text.stdout
 
 
+def test_inspect_tells_nodes_with_the_same_trouble_together(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,4,time] x) => (float y, float[1,4,time] z, float w) {
+        [one] y = GlobalAveragePool(x)
+        z = Relu(x)
+        [two] w = GlobalAveragePool(z)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "pools.onnx")
+    shown = pulse("inspect", tmp_path / "pools.onnx").stdout
+    assert "reduce-over-stream at `one (GlobalAveragePool)`, `two (GlobalAveragePool)`" in shown
+    assert shown.count("required: ") == shown.count("to do: ") == 1
+    assert "outputs that do not stream: y, w" in shown
+    assert "z      [1, 4, time]" in shown  # the model's own name for the length, as at the input
+    assert "no output streams" in pulse("inspect", tmp_path / "pools.onnx", "--outputs", "y").stdout
+
+
+def test_inspect_counts_shared_weights_once(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,2] x) => (float[1,S,2] y)
+        <float[2,2] w = {1.0, 2.0, 3.0, 4.0}, float[5] unread = {1.0, 2.0, 3.0, 4.0, 5.0}> {
+        c = Constant<value = float[2] {1.0, 2.0}>()
+        a = MatMul(x, w)
+        b = Add(a, c)
+        y = MatMul(b, w)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "twice.onnx")
+    assert "parameters: 6\n" in pulse("inspect", tmp_path / "twice.onnx").stdout
+
+
 def test_inspect_shows_the_fact_of_every_value(halving: Path) -> None:
     assert "stream [1,8,S] axis 2 rate 1 delay 0" in pulse("inspect", halving, "--facts").stdout
 
@@ -176,6 +203,46 @@ def test_run_takes_a_source_model_and_a_bare_array(halving: Path, tmp_path: Path
     assert result.exit_code == 0, result.output
     (full,) = ReferenceEvaluator(str(halving)).run(None, {"x": x})
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), full, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["y.wav", "y.txt", "y"])
+def test_arrays_are_not_written_under_another_name(halving: Path, tmp_path: Path, name: str) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 11, 8), np.float32))
+    result = pulse("run", halving, tmp_path / "x.npy", tmp_path / name)
+    assert result.exit_code == 2
+    assert "a name that ends in .npz or .npy" in result.stderr
+    assert not (tmp_path / name).exists()
+
+
+FIXED = {
+    "elementwise": ("[1,4,100]", "x=1,4,S", "m = Relu(x) y = Relu(m)", True),
+    "convolution": ("[1,4,100]", "x=1,4,S", "m = Conv<pads=[1,1]>(x, w) y = Relu(m)", True),
+    "two axes opened in turn": (
+        "[1,8,4]",
+        "x=1,S,4",
+        "m = Transpose<perm=[0,2,1]>(x) y = Conv<pads=[2,0]>(m, w)",
+        True,
+    ),
+    "length baked in": ("[1,4,100]", "x=1,4,S", "m = Reshape(x, flat) y = Relu(m)", False),
+}
+
+
+@pytest.mark.parametrize(("declared", "given", "body", "streams"), FIXED.values(), ids=FIXED.keys())
+def test_an_export_of_one_length_streams_once_its_axis_is_named(
+    tmp_path: Path, declared: str, given: str, body: str, streams: bool
+) -> None:
+    graph = f"g (float{declared} x) => (float y) <int64[2] flat = {{4, 100}}> {{{body}}}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}')
+    weights = np.random.default_rng(0).standard_normal((4, 4, 3)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "fixed.onnx"
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)  # exporters leave the sizes of inner values behind
+    plain = pulse("convert", path, "--pulse", 4)
+    assert plain.exit_code == 2
+    assert f"--input {given}, if axis {given.split('=')[1].split(',').index('S')} is the signal's" in plain.stderr
+    made = pulse("convert", path, "--pulse", 4, "--input", given)
+    assert made.exit_code == (0 if streams else 1), made.output
+    assert ("checked: equal to the full-signal model" in made.stdout) == streams
 
 
 BAD_SOURCES = {
