@@ -69,7 +69,7 @@ def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[P
     return merged(listed)
 
 
-@click.command("shapes")
+@click.command("shapes", short_help="List the products that gather would time.")
 @product_options
 @click.option("--fresh", is_flag=True, help="Products to validate on: another sweep, and none of this command's own.")
 @click.option("-o", "--output", type=click.Path(), help="File to write. [default: standard output]")
@@ -105,7 +105,7 @@ def shapes_command(
         files.write(Path(output), text, force)
 
 
-@click.command("gather")
+@click.command("gather", short_help="Time every kernel on many products: the data set of a table.")
 @product_options
 @click.option("--shapes", type=click.Path(), help="Time the products listed in this file, and no others.")
 @click.option("--isa", help="Instruction sets, e.g. v4,v3. [default: all of this CPU but the lowest]")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pulse.costmodel.table import Table
 
 
-@click.command("validate")
+@click.command("validate", short_help="Say what a table's picks cost on products it never saw.")
 @click.argument("models", nargs=-1, type=click.Path())
 @click.option("--table", type=click.Path(), help="Table to judge. [default: the one that picks on this machine]")
 @click.option(

@@ -113,9 +113,11 @@ def frame_options(command: Command) -> Command:
     """`--frame-ms`, `--rate`, `--hop`: how long a source frame lasts."""
     for option in (
         click.option("--hop", type=click.IntRange(1), help="Samples per source frame, with --rate. [default: 1]"),
-        click.option("--rate", type=click.IntRange(1), help="Samples per second, to give delays in ms."),
+        click.option("--rate", type=click.IntRange(1), help="Samples per second, in place of --frame-ms."),
         click.option(
-            "--frame-ms", type=click.FloatRange(0, min_open=True), help="Milliseconds per source frame, likewise."
+            "--frame-ms",
+            type=click.FloatRange(0, min_open=True),
+            help="Milliseconds per source frame, to give delays in ms.",
         ),
     ):
         command = option(command)
