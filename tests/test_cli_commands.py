@@ -179,6 +179,18 @@ def test_check_of_several_widths(enc: Path) -> None:
     assert all(row["ok"] and row["max_error"] < 1e-4 for row in found["widths"])
 
 
+def test_check_of_a_pulsed_file_away_from_its_source(pulsed: Path, enc: Path, averaging: Path) -> None:
+    found = json.loads(pulse("check", pulsed, "--source", enc, "--json").stdout)
+    assert [row["pulse"] for row in found["widths"]] == [4]
+    assert found["ok"] is True
+    for options in ([], ["--source", averaging]):
+        missing = pulse("check", pulsed, *options, "--json")
+        assert missing.exit_code == 2
+        assert error_of(missing)["code"] == "source-missing"
+    assert error_of(pulse("check", pulsed, "--source", "absent.onnx", "--json"))["code"] == "file-not-found"
+    assert error_of(pulse("check", enc, "--source", enc, "--json"))["code"] == "usage"
+
+
 @pytest.mark.parametrize("chunk", [1, 4, 10, 1000])
 def test_run_gives_the_full_signal_output(
     pulsed: Path, signal: dict[str, np.ndarray], tmp_path: Path, chunk: int

@@ -27,7 +27,7 @@ def product_options(command: Command) -> Command:
         click.option("--seed", type=int, default=1, show_default=True, help="Of the sweep."),
         click.option("--wide", type=click.IntRange(0), help="Products in the sweep with n up to 768. [default: 160]"),
         click.option("--sweep", type=click.IntRange(0), help="Products in the sweep with n up to 16. [default: 640]"),
-        click.option("--pulses", type=options.Widths(), default="1,2,4,8", show_default=True, help="Widths of MODELS."),
+        options.pulses_option,
         click.argument("models", nargs=-1, type=click.Path()),
     ):
         command = option(command)
@@ -36,7 +36,7 @@ def product_options(command: Command) -> Command:
 
 def chosen_products(
     models: Sequence[str],
-    pulses: Sequence[int | str],
+    pulses: Sequence[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,
@@ -54,7 +54,7 @@ def chosen_products(
     return list(dict.fromkeys([*own, *swept]))
 
 
-def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[Product]:
+def model_products(models: Sequence[str], pulses: Sequence[int | str] | None) -> list[Product]:
     """The different products of these models at these widths; widths that a model cannot take are passed over."""
     from pulse.costmodel.products import merged, products
     from pulse.model import open_model
@@ -62,10 +62,8 @@ def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[P
     listed = []
     for path in models:
         model = open_model(path)
-        widths = [w for w in pulses if isinstance(w, int) and w % model.granularity == 0]
-        if model.pulse != "dynamic":
-            widths = [int(model.pulse)]
-        listed += [products(model, width) for width in widths]
+        widths = options.widths_of(model, pulses)
+        listed += [products(model, width) for width in widths if width % model.granularity == 0]
     return merged(listed)
 
 
@@ -76,7 +74,7 @@ def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[P
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 def shapes_command(
     models: tuple[str, ...],
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,
@@ -119,7 +117,7 @@ def shapes_command(
 )
 def gather_command(
     models: tuple[str, ...],
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pulse.errors import PulseError
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -122,6 +125,22 @@ def frame_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def pulses_option(command: Command) -> Command:
+    """`--pulses`: the widths whose products count; `widths_of` reads them."""
+    return click.option(
+        "--pulses", type=Widths(), help="Widths of the model. [default: 1,2,4,8 times its granularity]"
+    )(command)
+
+
+def widths_of(model: PulsedModel, asked: Iterable[int | str] | None) -> list[int]:
+    """The width of a pulsed file of fixed width; else the numbers asked for, or what `pulses_option` promises."""
+    if model.pulse != "dynamic":
+        return [int(model.pulse)]
+    if asked is None:
+        return [count * model.granularity for count in (1, 2, 4, 8)]
+    return [width for width in asked if isinstance(width, int)]
 
 
 def engine_option(command: Command) -> Command:

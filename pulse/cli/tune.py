@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @options.model_argument
-@click.option("--pulses", type=options.Widths(), default="1,2,4,8", show_default=True, help="Widths to tune for.")
+@options.pulses_option
 @options.source_options
 @click.option(
     "--home",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @options.json_option
 def command(
     model: str,
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
@@ -88,7 +88,7 @@ def command(
 
 
 def products_by_width(
-    model: str, pulses: list[int | str], source: dict[str, Any], home: str
+    model: str, pulses: list[int | str] | None, source: dict[str, Any], home: str
 ) -> dict[int, list[Listed]]:
     """The products of one pulse per width.
 
@@ -102,7 +102,7 @@ def products_by_width(
     from pulse.model import illegal_pulse, open_model
 
     opened = open_model(model, None, **source)
-    widths = [int(opened.pulse)] if opened.pulse != "dynamic" else [w for w in pulses if isinstance(w, int)]
+    widths = options.widths_of(opened, pulses)
     for width in widths:
         if width % opened.granularity:
             raise illegal_pulse(width, opened.granularity)
