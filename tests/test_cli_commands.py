@@ -226,6 +226,24 @@ def test_arrays_are_not_written_under_another_name(halving: Path, tmp_path: Path
     assert not (tmp_path / name).exists()
 
 
+@pytest.mark.parametrize("name", ["x", "input.1"])
+def test_a_file_of_other_names_is_answered_with_the_right_ones(tmp_path: Path, name: str) -> None:
+    """The remedy holds code that works: it saves what the model takes."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,S] a, float[1,S] b) => (float[1,S] y) { y = Add(a, b) }'
+    )
+    model.graph.input[0].name = model.graph.node[0].input[0] = name
+    onnx.save(model, tmp_path / "sum.onnx")
+    array = np.ones((1, 5), np.float32)
+    np.savez(tmp_path / "in.npz", u=array, v=array)
+    result = pulse("run", tmp_path / "sum.onnx", tmp_path / "in.npz", tmp_path / "out.npz", "--engine", "native")
+    assert result.exit_code == 2
+    code = result.stderr.split("save them by name: `")[1].split("`")[0].replace("...", "array")
+    exec(code, {"np": np, "array": array, "path": tmp_path / "in.npz"})
+    result = pulse("run", tmp_path / "sum.onnx", tmp_path / "in.npz", tmp_path / "out.npz")
+    assert result.exit_code == 0, result.output
+
+
 FIXED = {
     "elementwise": ("[1,4,100]", "x=1,4,S", "m = Relu(x) y = Relu(m)", True),
     "convolution": ("[1,4,100]", "x=1,4,S", "m = Conv<pads=[1,1]>(x, w) y = Relu(m)", True),

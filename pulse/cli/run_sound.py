@@ -56,7 +56,8 @@ def _many(model: PulsedModel, source: str, target: Path, options: FileOptions, j
     failed = len(listed) - len(reports)
     seconds = sum(done.seconds for done in reports)
     told_failures = f", {failed} failed" if failed else ""
-    click.echo(f"wrote {len(reports)} files to {target}: {seconds:.1f} s of sound{told_failures}", err=True)
+    count = "1 file" if len(reports) == 1 else f"{len(reports)} files"
+    click.echo(f"wrote {count} to {target}: {seconds:.1f} s of sound{told_failures}", err=True)
     return 2 if failed else 0
 
 

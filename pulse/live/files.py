@@ -77,7 +77,8 @@ class FileRunner:
         """
         file = open_audio(source)
         if target.suffix.lower() not in (".wav", ".npz"):
-            raise PulseError("output-unwritable", node=str(target), required="a name that ends in .wav or .npz")
+            wanted = "a name that ends in .wav or .npz"
+            raise PulseError("output-unwritable", node=str(target), required=wanted, remedy="give OUT such a name")
         sound = target.suffix.lower() == ".wav"
         mean = self._options.downmix or not sound
         chains = self._ready(file, source, mean)
