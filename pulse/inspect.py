@@ -53,7 +53,7 @@ def inspect(
                 "axis": item.axis,
                 "rate": _ratio(rate),
                 "delay": 0,
-                "delay_ms": None if frame_ms is None else 0.0,
+                "delay_ms": None if frame_ms is None or item.axis is None else 0.0,
             }
         )
     return {

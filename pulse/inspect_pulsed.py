@@ -45,7 +45,7 @@ def _port(port: Port, frame_ms: float | None) -> dict[str, Any]:
         "axis": port.axis,
         "rate": f"{port.rate.numerator}/{port.rate.denominator}",
         "delay": port.delay,
-        "delay_ms": None if frame_ms is None else late * frame_ms,
+        "delay_ms": None if frame_ms is None or port.axis is None else late * frame_ms,
     }
 
 

@@ -115,6 +115,32 @@ def test_convert_keeps_only_the_outputs_asked_for(enc: Path) -> None:
     assert [port["name"] for port in json.loads(result.stdout)["outputs"]] == ["c0"]
 
 
+def test_a_refusal_does_not_advise_to_leave_out_the_only_output(averaging: Path, tmp_path: Path) -> None:
+    assert "--outputs" not in pulse("convert", averaging, "--pulse", 4).stderr
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,4,S] x) => (float[1,4,S] y, float[1,4,S] z) {
+        m = GlobalAveragePool(x)
+        y = Mul(x, m)
+        z = Relu(x)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "gated.onnx")
+    assert "the outputs that can stream: --outputs z" in pulse("convert", tmp_path / "gated.onnx", "--pulse", 4).stderr
+
+
+def test_inputs_without_the_signal_have_neither_rate_nor_delay(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,4] x, float[1,1,4] speaker) => (float[1,S,4] y) {
+        y = Add(x, speaker)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "told.onnx")
+    source, pulsed = tmp_path / "told.onnx", tmp_path / "told.pulse4.onnx"
+    for command in (["convert", source, "--pulse", 4], ["inspect", source], ["inspect", pulsed]):
+        row = next(line for line in pulse(*command, "--frame-ms", 10).stdout.splitlines() if "speaker" in line)
+        assert row.split("]")[1].split() == ["–"] * 4
+    assert (
+        json.loads(pulse("convert", source, "--pulse", 4, "--frame-ms", 10, "--json").stdout)["inputs"][1]["delay"] == 0
+    )
+    assert pulse("sweep", source, "--pulses", 1, "--quick", "--frame-ms", 2).exit_code == 0
+
+
 def test_inspect(halving: Path) -> None:
     facts = json.loads(pulse("inspect", halving, "--frame-ms", 10, "--json").stdout)
     assert facts["symbol"] == "S"

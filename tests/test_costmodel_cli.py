@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 import synthetic_timings as synthetic
 from click.testing import CliRunner, Result
@@ -190,6 +191,15 @@ def test_tune_writes_hints_that_are_found_again(here: Path) -> None:
     assert {item.picked_by for item in listed} == {"hint"}
     assert error_of(tune(model, "--json")) == "output-exists"
     assert tune(model, "--pulses", "1", "--rounds", "4", "--force").exit_code == 0
+
+
+def test_a_model_without_products_has_nothing_to_tune(here: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,4] x) => (float[1,S,4] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), here / "plain.onnx")
+    result = tune(here / "plain.onnx")
+    assert result.exit_code == 2
+    assert "there is nothing to tune here" in result.stderr
+    assert "timed" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["unet", "spectral_gate", "enc"])

@@ -131,7 +131,8 @@ def print_summary(pulsed: PulsedModel, target: Path, frame: float | None, checke
     made = summary(pulsed, target, frame, checked)
     columns = ["", "name", "shape", "axis", "rate", "delay", *(["delay ms"] if frame else [])]
     rows = [
-        [kind, port["name"], shape_text(port["shape"]), port["axis"], port["rate"], port["delay"], port["delay_ms"]]
+        [kind, port["name"], shape_text(port["shape"])]
+        + [None if port["axis"] is None else port[key] for key in ("axis", "rate", "delay", "delay_ms")]
         for kind, ports in (("in", made["inputs"]), ("out", made["outputs"]))
         for port in ports
     ]

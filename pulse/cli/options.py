@@ -78,7 +78,7 @@ def milliseconds(frame_ms: float | None, rate: int | None, hop: int | None) -> f
 
 def delay_ms(delay: int | None, rate: Fraction | None, frame: float | None) -> float | None:
     """Milliseconds by which a stream of `rate` frames per source frame lags, its delay being in its own frames."""
-    if delay is None or rate is None or frame is None:
+    if delay is None or not rate or frame is None:  # a rate of 0: an input without stream axis
         return None
     return float(delay / rate) * frame
 

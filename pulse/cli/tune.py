@@ -11,6 +11,7 @@ import click
 from pulse.cli import options
 from pulse.cli.costmodel_gather import Progress
 from pulse.cli.output import print_json, print_table
+from pulse.errors import PulseError
 
 if TYPE_CHECKING:
     from pulse.costmodel.hints import Hints
@@ -65,6 +66,14 @@ def command(
     path = Path(output) if output else hints.beside(model)
     source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
     listed = products_by_width(model, pulses, source, home)
+    if not any(listed.values()):
+        raise PulseError(
+            "dataset-too-small",
+            node=model,
+            required="a model with products, for which a kernel is picked",
+            found="none at these widths",
+            remedy="there is nothing to tune here",
+        )
     if dataset is not None:
         data = read_dataset(dataset)
         made = [tune.hints_from(data, name, listed) for name in ([isa] if isa else data.kernels)]
