@@ -139,7 +139,13 @@ def cpu() -> str:
 
 
 def find_table(isa: str, cpu_name: str | None = None) -> tuple[Table | None, str]:
-    """The table to go by and what it is: "cpu table", "isa table", or None and "rule".
+    """The table to go by and what it is: "cpu table", "isa table", or None and "rule"."""
+    _, table, by = locate_table(isa, cpu_name)
+    return table, by
+
+
+def locate_table(isa: str, cpu_name: str | None = None) -> tuple[Path | None, Table | None, str]:
+    """What `find_table` gives, behind the file it is in.
 
     Kernels that a table does not know are not picked by it. One that knows fewer than half of this build's is passed
     over, and one that cannot be read likewise, with a warning.
@@ -155,11 +161,11 @@ def find_table(isa: str, cpu_name: str | None = None) -> tuple[Table | None, str
             continue
         if table.isa == isa and len(known & set(table.kernels)) * 2 >= len(known):
             usable.append((path, table))
-    of_cpu = [table for _, table in usable if table.cpu == here]
+    of_cpu = [(path, table) for path, table in usable if table.cpu == here]
     if of_cpu:
-        return max(of_cpu, key=lambda table: table.date), "cpu table"
-    shipped = [table for path, table in usable if path == tables.SHIPPED / f"{isa}.json"]
-    return (shipped[0], "isa table") if shipped else (None, "rule")
+        return *max(of_cpu, key=lambda found: found[1].date), "cpu table"
+    shipped = [(path, table) for path, table in usable if path == tables.SHIPPED / f"{isa}.json"]
+    return (*shipped[0], "isa table") if shipped else (None, None, "rule")
 
 
 def _rule_layout(layout: str) -> rule.Layout:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulse.costmodel import table as tables
 from pulse.costmodel.cells import acceptable, kernel_from_name
-from pulse.costmodel.pick import cpu, find_table
+from pulse.costmodel.pick import cpu, locate_table
 from pulse.costmodel.shapes import LAYOUTS, Product
 from pulse.costmodel.table import Table
 
@@ -42,7 +42,7 @@ def described(
         table, by = tables.load(path), ""
     else:
         chosen = current(isa)
-        found, by = find_table(chosen)
+        place, found, by = locate_table(chosen)
         if found is None:
             raise PulseError(
                 "usage",
@@ -51,7 +51,7 @@ def described(
                 found="none: the rule picks",
                 remedy="`pulse costmodel gather` and `fit` make one",
             )
-        table = found
+        path, table = str(place), found
     known = [kernel_from_name(name) for name in table.kernels]
     notes = _notes(table)
     picks = []
@@ -63,7 +63,7 @@ def described(
         product = Product(m, k, n, layout)
         forecasts.append({"product": str(product), "kernels": _ranked(table, known, product)})
     return {
-        "table": path or "the one in use",
+        "table": path,
         "picked_by": by or "-",
         "isa": table.isa,
         "cpu": table.cpu,

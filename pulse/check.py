@@ -32,18 +32,19 @@ def check(
     length_multiple_of: int | None = None,
     engine: str | None = None,
     seed: int = 0,
+    against: Source | None = None,
 ) -> dict[str, Any]:
     """Compares streams of the given widths (by default 1, 2, 4 and 8 granules, and dynamic) with the whole signal.
 
     A pulsed model is checked at its own width: a fresh conversion against its source, a pulsed file against the source
-    of its name in the same folder.
+    given as `against`, or that of its name in the same folder.
 
     Returns the JSON form of `pulse check`: `{"ok", "widths": [{"pulse", "ok", "max_error", "first_bad_node"}]}` where
     `max_error` is relative to max |reference|.
     """
     rng = np.random.default_rng
     if isinstance(source, PulsedModel):
-        proto = source.source or _source_beside(source, None)
+        proto = source.source or _source_of(source, None, against)
         rows = [_check_width(proto, source, engine, rng(seed))]
         return {"ok": rows[0]["ok"], "widths": rows}
     proto, _ = read_model(source)
@@ -57,7 +58,15 @@ def check(
                 found=", ".join(map(str, pulses)),
                 remedy="check the source model at the widths wanted",
             )
-        return check(replace(pulsed, source=_source_beside(pulsed, source)), engine=engine, seed=seed)
+        return check(replace(pulsed, source=_source_of(pulsed, source, against)), engine=engine, seed=seed)
+    if against is not None:
+        raise PulseError(
+            "usage",
+            node="--source",
+            required="a pulsed model to compare with its source",
+            found="a source model",
+            remedy="leave --source out: it is compared with itself",
+        )
     options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of}
     model = convert(source, "dynamic", **options)  # type: ignore[arg-type]
     widths = list(pulses) if pulses is not None else [model.granularity * w for w in (1, 2, 4, 8)] + ["dynamic"]
@@ -65,20 +74,21 @@ def check(
     return {"ok": all(r["ok"] for r in rows), "widths": rows}
 
 
-def _source_beside(model: PulsedModel, where: Any) -> onnx.ModelProto:
-    """The source of a pulsed file: the file of that name beside it, if it is the same model."""
+def _source_of(model: PulsedModel, where: Any, against: Source | None) -> onnx.ModelProto:
+    """The source of a pulsed file: the one given, or the file of its name beside it, if it is the same model."""
     name = model.info.source_name
     path = Path(where).parent / name if isinstance(where, (str, os.PathLike)) else None
-    if path is not None and path.is_file():
-        proto, _ = read_model(path)
+    place: Source | None = against if against is not None else path if path is not None and path.is_file() else None
+    if place is not None:
+        proto, name = read_model(place)
         if digest_of(proto) == model.info.source_sha256:
             return proto
     raise PulseError(
-        "file-not-found",
+        "source-missing",
         node=name,
-        required="the source model, to compare with, in the pulsed file's folder",
-        found="no such file" if path is None or not path.exists() else "another model of that name",
-        remedy="put the source model there, or run `pulse check` on the source itself",
+        required="the source model that this file was made from",
+        found="no such file beside it" if place is None else "another model of that name",
+        remedy="name the source with --source, or run `pulse check` on it",
     )
 
 
@@ -158,6 +168,7 @@ def _reference(proto: onnx.ModelProto, names: Sequence[str], arrays: Mapping[str
     """The full-signal model's outputs, by ONNX Runtime without its fusions, or by onnx.reference."""
     engine: Engine
     proto = _exposing(proto, names)
+    _fit_inputs(proto, arrays)
     if find_spec("onnxruntime"):
         from pulse.engine.ort import OnnxRuntimeEngine
 
@@ -206,6 +217,22 @@ def _exposing(proto: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     del graph.input[:]
     graph.input.extend(inputs)
     return model
+
+
+def _fit_inputs(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray]) -> None:
+    """Where an export fixed the size of an axis which the user has opened, declares what will be fed."""
+    stale = False
+    for value in model.graph.input:
+        if value.name not in arrays or not value.type.tensor_type.HasField("shape"):
+            continue
+        dims = value.type.tensor_type.shape.dim
+        sizes = arrays[value.name].shape
+        if len(dims) == len(sizes) and any(d.dim_value not in (0, n) for d, n in zip(dims, sizes, strict=True)):
+            stale = True
+            for dim, size in zip(dims, sizes, strict=True):
+                dim.dim_value = size
+    if stale:
+        del model.graph.value_info[:]  # what was inferred from the sizes before
 
 
 def _first_bad(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import PulseError
-from pulse.graph.ir import Graph, Node
+from pulse.graph.ir import Graph, Node, captured
 from pulse.graph.load import Source, read_model
 from pulse.inspect_pulsed import inspect_pulsed
 from pulse.model import is_pulsed, load
@@ -52,7 +53,7 @@ def inspect(
                 "axis": item.axis,
                 "rate": _ratio(rate),
                 "delay": 0,
-                "delay_ms": None if frame_ms is None else 0.0,
+                "delay_ms": None if frame_ms is None or item.axis is None else 0.0,
             }
         )
     return {
@@ -60,9 +61,9 @@ def inspect(
         "granularity": found.granularity,
         "receptive_field": _receptive_field(graph, found),
         "macs_per_frame": round(sum(_macs(n, found) for n in graph.nodes)),
-        "parameters": sum(_parameters(n, found) for n in graph.nodes),
+        "parameters": _parameters(graph),
         "inputs": ports,
-        "outputs": [_output(o.name, found, frame_ms) for o in graph.outputs],
+        "outputs": [_output(o.name, found, frame_ms, symbol) for o in graph.outputs],
         "facts": [{"name": n, "fact": str(found.values[n].fact)} for n in found.order],
         "obstacles": [_obstacle(p.error) for p in found.obstacles],
     }
@@ -72,13 +73,13 @@ def _ratio(rate: str) -> str:
     return rate if "/" in rate else f"{rate}/1"
 
 
-def _output(name: str, found: Analysis, frame_ms: float | None) -> dict[str, Any]:
+def _output(name: str, found: Analysis, frame_ms: float | None, symbol: str) -> dict[str, Any]:
     fact = found.values[name].fact if name in found.values else None
     if not isinstance(fact, (Stream, Uniform)):
         return {"name": name, "shape": None, "axis": None, "rate": None, "delay": None, "delay_ms": None}
     delay = max(fact.delay, 0) if isinstance(fact, Stream) else 0
     ms = None if frame_ms is None else float(delay / fact.rate) * frame_ms
-    shape = [str(d) if not d.constant else int(d) for d in fact.dims]
+    shape = [int(d) if d.constant else re.sub(r"\bS\b", lambda _: symbol, str(d)) for d in fact.dims]
     return {
         "name": name,
         "shape": shape,
@@ -91,7 +92,8 @@ def _output(name: str, found: Analysis, frame_ms: float | None) -> dict[str, Any
 
 def _obstacle(error: PulseError) -> dict[str, str]:
     parts = [f"required: {error.required}", f"found: {error.found}", f"to do: {error.remedy}"]
-    return {"code": error.code, "node": error.node, "message": "; ".join(parts)}
+    fields = {"required": error.required, "found": error.found, "remedy": error.remedy}
+    return {"code": error.code, "node": error.node, "message": "; ".join(parts)} | fields
 
 
 def _array(name: str, found: Analysis) -> np.ndarray | None:
@@ -99,10 +101,13 @@ def _array(name: str, found: Analysis) -> np.ndarray | None:
     return fact.value if isinstance(fact, Const) and fact.value.dtype != object else None
 
 
-def _parameters(node: Node, found: Analysis) -> int:
-    """Numbers in constant inputs of floating type."""
-    arrays = [_array(n, found) for n in node.inputs]
-    return sum(a.size for a in arrays if a is not None and np.issubdtype(a.dtype, np.floating))
+def _parameters(graph: Graph) -> int:
+    """Numbers of floating type in initialisers and Constant nodes that are read, each counted once."""
+    read = {name for node in graph.nodes for name in captured(node)}
+    arrays = [value for name, value in graph.constants.items() if name in read]
+    values = [value for node in graph.nodes if node.op == "Constant" for value in node.attrs.values()]
+    arrays += [value for value in values if isinstance(value, np.ndarray)]
+    return sum(a.size for a in arrays if np.issubdtype(a.dtype, np.floating))
 
 
 def _frames(name: str, found: Analysis) -> tuple[tuple[int, ...], Fraction, int] | None:

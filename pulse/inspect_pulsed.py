@@ -45,15 +45,13 @@ def _port(port: Port, frame_ms: float | None) -> dict[str, Any]:
         "axis": port.axis,
         "rate": f"{port.rate.numerator}/{port.rate.denominator}",
         "delay": port.delay,
-        "delay_ms": None if frame_ms is None else late * frame_ms,
+        "delay_ms": None if frame_ms is None or port.axis is None else late * frame_ms,
     }
 
 
 def _parameters(model: PulsedModel) -> int:
-    """Numbers in constant inputs of floating type."""
-    graph = model.proto.graph
-    sizes = {t.name: prod(t.dims) for t in graph.initializer if np_type(t.data_type).kind == "f"}
-    return sum(sizes.get(name, 0) for node in graph.node for name in node.input)
+    """Numbers of floating type in initialisers."""
+    return sum(prod(t.dims) for t in model.proto.graph.initializer if np_type(t.data_type).kind == "f")
 
 
 def _macs_per_frame(model: PulsedModel) -> int | None:

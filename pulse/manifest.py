@@ -33,6 +33,11 @@ class Port:
     delay: int
     length: Expr
 
+    def __str__(self) -> str:
+        """`emb [1, 4, 64]`, with the delay where there is one."""
+        late = f" delay {self.delay}" if self.delay else ""
+        return f"{self.name} [{', '.join(map(str, self.shape))}]{late}"
+
     def frames(self, source: int) -> int:
         """Frames of this port for that many source frames."""
         return source * self.rate.numerator // self.rate.denominator

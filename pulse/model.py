@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pulse.engine.stream import Stream as LiveStream
 
 
-@dataclass
+@dataclass(repr=False)
 class PulsedModel:
     """A streaming model: an ordinary ONNX model (`proto`) and its manifest.
 
@@ -42,10 +42,15 @@ class PulsedModel:
     proto: onnx.ModelProto
     info: mf.Manifest
     warnings: list[str] = field(default_factory=list)
-    source: onnx.ModelProto | None = field(default=None, repr=False)
-    traced: dict[str, Value] = field(default_factory=dict, repr=False)
+    source: onnx.ModelProto | None = None
+    traced: dict[str, Value] = field(default_factory=dict)
     path: str | None = None
     hints: str | None = None
+
+    def __repr__(self) -> str:
+        """`<PulsedModel of enc.onnx, pulse 4: x [1, 4, 40] -> y [1, 4, 10] delay 2>`."""
+        sides = (", ".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<PulsedModel of {self.info.source_name}, pulse {self.pulse}: {' -> '.join(sides)}>"
 
     @property
     def manifest(self) -> dict[str, Any]:

@@ -104,6 +104,8 @@ def _choose_outputs(model: SourceModel, asked: Sequence[str] | None) -> tuple[li
         if not droppable or not streams or asked is not None:
             if streams and asked is None:
                 error.remedy += f"; the outputs that can stream: --outputs {','.join(streams)}"
+            if not streams:  # leaving this one out would leave none
+                error.remedy = error.remedy.removesuffix(", or leave this output out with --outputs")
             raise error
         notes.append(f"output `{name}` is left out: {error.found} ({error.code})")
     return streams, notes

@@ -115,6 +115,32 @@ def test_convert_keeps_only_the_outputs_asked_for(enc: Path) -> None:
     assert [port["name"] for port in json.loads(result.stdout)["outputs"]] == ["c0"]
 
 
+def test_a_refusal_does_not_advise_to_leave_out_the_only_output(averaging: Path, tmp_path: Path) -> None:
+    assert "--outputs" not in pulse("convert", averaging, "--pulse", 4).stderr
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,4,S] x) => (float[1,4,S] y, float[1,4,S] z) {
+        m = GlobalAveragePool(x)
+        y = Mul(x, m)
+        z = Relu(x)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "gated.onnx")
+    assert "the outputs that can stream: --outputs z" in pulse("convert", tmp_path / "gated.onnx", "--pulse", 4).stderr
+
+
+def test_inputs_without_the_signal_have_neither_rate_nor_delay(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,4] x, float[1,1,4] speaker) => (float[1,S,4] y) {
+        y = Add(x, speaker)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "told.onnx")
+    source, pulsed = tmp_path / "told.onnx", tmp_path / "told.pulse4.onnx"
+    for command in (["convert", source, "--pulse", 4], ["inspect", source], ["inspect", pulsed]):
+        row = next(line for line in pulse(*command, "--frame-ms", 10).stdout.splitlines() if "speaker" in line)
+        assert row.split("]")[1].split() == ["–"] * 4
+    assert (
+        json.loads(pulse("convert", source, "--pulse", 4, "--frame-ms", 10, "--json").stdout)["inputs"][1]["delay"] == 0
+    )
+    assert pulse("sweep", source, "--pulses", 1, "--quick", "--frame-ms", 2).exit_code == 0
+
+
 def test_inspect(halving: Path) -> None:
     facts = json.loads(pulse("inspect", halving, "--frame-ms", 10, "--json").stdout)
     assert facts["symbol"] == "S"
@@ -139,6 +165,33 @@ def test_inspect_names_the_obstacle(averaging: Path) -> None:
     assert "reduce-over-stream at `pool" in text.stdout
 
 
+def test_inspect_tells_nodes_with_the_same_trouble_together(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,4,time] x) => (float y, float[1,4,time] z, float w) {
+        [one] y = GlobalAveragePool(x)
+        z = Relu(x)
+        [two] w = GlobalAveragePool(z)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "pools.onnx")
+    shown = pulse("inspect", tmp_path / "pools.onnx").stdout
+    assert "reduce-over-stream at `one (GlobalAveragePool)`, `two (GlobalAveragePool)`" in shown
+    assert shown.count("required: ") == shown.count("to do: ") == 1
+    assert "outputs that do not stream: y, w" in shown
+    assert "z      [1, 4, time]" in shown  # the model's own name for the length, as at the input
+    assert "no output streams" in pulse("inspect", tmp_path / "pools.onnx", "--outputs", "y").stdout
+
+
+def test_inspect_counts_shared_weights_once(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,2] x) => (float[1,S,2] y)
+        <float[2,2] w = {1.0, 2.0, 3.0, 4.0}, float[5] unread = {1.0, 2.0, 3.0, 4.0, 5.0}> {
+        c = Constant<value = float[2] {1.0, 2.0}>()
+        a = MatMul(x, w)
+        b = Add(a, c)
+        y = MatMul(b, w)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "twice.onnx")
+    assert "parameters: 6\n" in pulse("inspect", tmp_path / "twice.onnx").stdout
+
+
 def test_inspect_shows_the_fact_of_every_value(halving: Path) -> None:
     assert "stream [1,8,S] axis 2 rate 1 delay 0" in pulse("inspect", halving, "--facts").stdout
 
@@ -150,6 +203,18 @@ def test_check_of_several_widths(enc: Path) -> None:
     assert found["ok"] is True
     assert [row["pulse"] for row in found["widths"]] == [1, 3, "dynamic"]
     assert all(row["ok"] and row["max_error"] < 1e-4 for row in found["widths"])
+
+
+def test_check_of_a_pulsed_file_away_from_its_source(pulsed: Path, enc: Path, averaging: Path) -> None:
+    found = json.loads(pulse("check", pulsed, "--source", enc, "--json").stdout)
+    assert [row["pulse"] for row in found["widths"]] == [4]
+    assert found["ok"] is True
+    for options in ([], ["--source", averaging]):
+        missing = pulse("check", pulsed, *options, "--json")
+        assert missing.exit_code == 2
+        assert error_of(missing)["code"] == "source-missing"
+    assert error_of(pulse("check", pulsed, "--source", "absent.onnx", "--json"))["code"] == "file-not-found"
+    assert error_of(pulse("check", enc, "--source", enc, "--json"))["code"] == "usage"
 
 
 @pytest.mark.parametrize("chunk", [1, 4, 10, 1000])
@@ -176,6 +241,64 @@ def test_run_takes_a_source_model_and_a_bare_array(halving: Path, tmp_path: Path
     assert result.exit_code == 0, result.output
     (full,) = ReferenceEvaluator(str(halving)).run(None, {"x": x})
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), full, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["y.wav", "y.txt", "y"])
+def test_arrays_are_not_written_under_another_name(halving: Path, tmp_path: Path, name: str) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 11, 8), np.float32))
+    result = pulse("run", halving, tmp_path / "x.npy", tmp_path / name)
+    assert result.exit_code == 2
+    assert "a name that ends in .npz or .npy" in result.stderr
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["x", "input.1"])
+def test_a_file_of_other_names_is_answered_with_the_right_ones(tmp_path: Path, name: str) -> None:
+    """The remedy holds code that works: it saves what the model takes."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,S] a, float[1,S] b) => (float[1,S] y) { y = Add(a, b) }'
+    )
+    model.graph.input[0].name = model.graph.node[0].input[0] = name
+    onnx.save(model, tmp_path / "sum.onnx")
+    array = np.ones((1, 5), np.float32)
+    np.savez(tmp_path / "in.npz", u=array, v=array)
+    result = pulse("run", tmp_path / "sum.onnx", tmp_path / "in.npz", tmp_path / "out.npz", "--engine", "native")
+    assert result.exit_code == 2
+    code = result.stderr.split("save them by name: `")[1].split("`")[0].replace("...", "array")
+    exec(code, {"np": np, "array": array, "path": tmp_path / "in.npz"})
+    result = pulse("run", tmp_path / "sum.onnx", tmp_path / "in.npz", tmp_path / "out.npz")
+    assert result.exit_code == 0, result.output
+
+
+FIXED = {
+    "elementwise": ("[1,4,100]", "x=1,4,S", "m = Relu(x) y = Relu(m)", True),
+    "convolution": ("[1,4,100]", "x=1,4,S", "m = Conv<pads=[1,1]>(x, w) y = Relu(m)", True),
+    "two axes opened in turn": (
+        "[1,8,4]",
+        "x=1,S,4",
+        "m = Transpose<perm=[0,2,1]>(x) y = Conv<pads=[2,0]>(m, w)",
+        True,
+    ),
+    "length baked in": ("[1,4,100]", "x=1,4,S", "m = Reshape(x, flat) y = Relu(m)", False),
+}
+
+
+@pytest.mark.parametrize(("declared", "given", "body", "streams"), FIXED.values(), ids=FIXED.keys())
+def test_an_export_of_one_length_streams_once_its_axis_is_named(
+    tmp_path: Path, declared: str, given: str, body: str, streams: bool
+) -> None:
+    graph = f"g (float{declared} x) => (float y) <int64[2] flat = {{4, 100}}> {{{body}}}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}')
+    weights = np.random.default_rng(0).standard_normal((4, 4, 3)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "fixed.onnx"
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)  # exporters leave the sizes of inner values behind
+    plain = pulse("convert", path, "--pulse", 4)
+    assert plain.exit_code == 2
+    assert f"--input {given}, if axis {given.split('=')[1].split(',').index('S')} is the signal's" in plain.stderr
+    made = pulse("convert", path, "--pulse", 4, "--input", given)
+    assert made.exit_code == (0 if streams else 1), made.output
+    assert ("checked: equal to the full-signal model" in made.stdout) == streams
 
 
 BAD_SOURCES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 import synthetic_timings as synthetic
 from click.testing import CliRunner, Result
@@ -60,6 +61,7 @@ def test_from_timing_to_picks(here: Path) -> None:
     shown = run("show", "--json", "--product", "64,384,1")
     facts = json.loads(shown.stdout)
     assert facts["picked_by"] == "cpu table"
+    assert Path(facts["table"]) == tables.own_folder() / name
     assert facts["regret"]["l2"]["count"] > 0
     assert facts["forecasts"][0]["product"] == "64 384 1 frame none l3"
     times = [ns for _, ns in facts["forecasts"][0]["kernels"]]
@@ -189,6 +191,25 @@ def test_tune_writes_hints_that_are_found_again(here: Path) -> None:
     assert {item.picked_by for item in listed} == {"hint"}
     assert error_of(tune(model, "--json")) == "output-exists"
     assert tune(model, "--pulses", "1", "--rounds", "4", "--force").exit_code == 0
+
+
+def test_a_model_without_products_has_nothing_to_tune(here: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1,S,4] x) => (float[1,S,4] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), here / "plain.onnx")
+    result = tune(here / "plain.onnx")
+    assert result.exit_code == 2
+    assert "there is nothing to tune here" in result.stderr
+    assert "timed" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["unet", "spectral_gate", "enc"])
+def test_widths_are_counted_in_the_granularity_of_the_model(here: Path, name: str) -> None:
+    model = Path(__file__).resolve().parent.parent / "models" / f"{name}.onnx"
+    grain = {"unet": 8, "spectral_gate": 160, "enc": 1}[name]
+    found = tune(model, "--rounds", 4, "--json", "-o", "h.json")
+    assert found.exit_code == 0, found.output
+    assert sorted({row["pulse"] for row in json.loads(found.stdout)["products"]}) == [grain * n for n in (1, 2, 4, 8)]
+    assert len(run("shapes", model, "--sweep", 0, "--wide", 0, "--homes", "l3").stdout.splitlines()) > 4
 
 
 def test_hints_can_be_named_or_left_out(here: Path) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pulse.cli.failures import report
 from pulse.diagnostics import CODES, THEMES, closest, exit_status
+from pulse.errors import PulseError
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [path for folder in ("pulse", "costmodel") for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -79,6 +81,8 @@ def test_exit_status_of_refusals_and_of_bad_input() -> None:
     [
         ("reduce-over-strem", "reduce-over-stream"),
         ("softmax", "softmax-over-stream"),
+        ("softmx", "softmax-over-stream"),
+        ("quantization", "dynamic-quantisation"),
         ("ILLEGAL_PULSE", "illegal-pulse"),
     ],
 )
@@ -88,6 +92,15 @@ def test_closest_finds_what_was_meant(typed: str, meant: str) -> None:
 
 def test_closest_finds_nothing_for_nonsense() -> None:
     assert closest("zzzz") == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_remedies_read_as_phrases_in_messages(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    report(PulseError(code))
+    told = next(line for line in capsys.readouterr().err.splitlines() if "to do: " in line).split("to do: ")[1]
+    assert told.endswith(".") == (". " in told)
+    assert not told[0].isupper() or ". " in told
+    assert told.lower().rstrip(".") == CODES[code].remedy.lower().rstrip(".")
 
 
 def test_the_page_is_current() -> None:

@@ -26,6 +26,31 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "python.md"], ids=lambda page: page.name)
+def test_code_runs_as_it_stands(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), names)
+
+
+def test_arrays_of_push_stay_what_they_were() -> None:
+    model = pulse.convert(ROOT / "models" / "lookahead.onnx", pulse=4)
+    signal = np.random.default_rng(3).standard_normal((1, 40, 32)).astype(np.float32)
+    for engine in ("native", "onnxruntime", "reference"):
+        stream = model.stream(engine)
+        made = [stream.push(signal[:, at : at + 4])["masked"] for at in range(0, 40, 4)]
+        kept = [array.copy() for array in made]
+        stream.push(signal)
+        stream.flush()
+        for array, copy in zip(made, kept, strict=True):
+            np.testing.assert_array_equal(array, copy)
+
+
 def test_readme_lists_every_command() -> None:
     listed = re.findall(r"^\| `pulse (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(set(listed)) == sorted(COMMANDS)

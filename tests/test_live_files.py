@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from pulse.cli import main
 from pulse.live import audiofile
 from pulse.live.audiofile import open_audio
 from pulse.live.chain import Chain
+from pulse.live.files import FileOptions, FileRunner
 from pulse.live.wav import WavWriter
 
 
@@ -97,6 +99,52 @@ def test_a_model_of_two_channels_takes_two(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "the number of channels does not fit the model" in result.stderr
     assert "2 channels" in result.stderr
+
+
+def multiples(shape: list[int | str]) -> onnx.ModelProto:
+    """Halves the rate and doubles it again, so that only even lengths are taken; sees one frame ahead."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,C,S] x) => (float[1,C,S] y)
+        <float[3] scales = {1.0, 1.0, 2.0}> { m = MaxPool<kernel_shape=[2], strides=[2]>(x) u = Resize<mode="nearest",
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor">(m, , scales) y = Mul(u, x) }"""
+    model = onnx.parser.parse_model(text)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.CopyFrom(onnx.helper.make_tensor_type_proto(1, shape))
+    return model
+
+
+@pytest.mark.parametrize("samples", [800, 801])
+@pytest.mark.parametrize("front", ["none", "stft:64,32,sqrt-hann,mag,mask", "logmel:64,32,8"])
+def test_a_model_that_takes_even_lengths_only_takes_any_sound(front: str, samples: int, tmp_path: Path) -> None:
+    """What is missing is silence, and is cut off again."""
+    bands = {"n": 1, "s": 33, "l": 8}[front[0]]
+    onnx.save(multiples([1, bands, "S"]), tmp_path / "even.onnx")
+    sound = speechlike(1)[:, :samples]
+    name = "out.npz" if front[0] == "l" else "out.wav"
+    options = ("--rate", RATE, "--frontend", front)
+    result = pulse("run", tmp_path / "even.onnx", write(tmp_path / "in.wav", sound), tmp_path / name, *options)
+    assert result.exit_code == 0, result.output
+    if name == "out.npz":
+        assert np.load(tmp_path / name)["y"].shape[2] % 2 == 0
+        return
+    made = read(tmp_path / name)
+    assert made.shape == sound.shape
+    if front == "none":
+        padded = np.pad(sound, ((0, 0), (0, samples % 2)))
+        full = np.repeat(padded.reshape(1, -1, 2).max(2), 2, axis=1) * padded
+        np.testing.assert_allclose(made, full[:, :samples], atol=1e-7)
+
+
+def test_the_speed_told_is_that_of_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of reading the model and laying it out, which a short file would be measured by."""
+    ready = FileRunner._ready
+
+    def slowly(self: FileRunner, *given: Any) -> list[Chain]:
+        time.sleep(0.5)
+        return ready(self, *given)
+
+    monkeypatch.setattr(FileRunner, "_ready", slowly)
+    report = FileRunner(gate(), FileOptions()).run(write(tmp_path / "in.wav", speechlike(0.2)), tmp_path / "out.wav")
+    assert report.took < 0.5
 
 
 def test_outputs_that_are_no_sound_become_arrays(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,13 @@ def test_names() -> None:
     assert pulse.__version__.count(".") == 2
     with pytest.raises(AttributeError):
         pulse.Model  # noqa: B018
+
+
+def test_values_print_in_a_line() -> None:
+    assert set(dir(pulse)) == NAMES | {"__version__"}
+    model = pulse.convert(Path(__file__).resolve().parent.parent / "models" / "lookahead.onnx", pulse=4)
+    assert repr(model) == "<PulsedModel of lookahead.onnx, pulse 4: bands [1, 4, 32] -> masked [1, 4, 32] delay 3>"
+    assert repr(model.stream("reference")) == "<Stream of lookahead.onnx, pulse 4, engine reference>"
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -30,10 +30,12 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
     if len(arrays) == 1 and len(names) == 1:
         return dict(zip(names, arrays.values(), strict=True))
     if "" in arrays:
-        raise PulseError("bad-npz", node=str(path), required=f"a .npz with {_listed(names)}", found="a single array")
+        wanted = f"a .npz with {_listed(names)}"
+        raise PulseError("bad-npz", node=str(path), required=wanted, found="a single array", remedy=_saving(names))
     unknown = [name for name in arrays if name not in names]
     if unknown:
-        raise PulseError("bad-npz", node=str(path), required=f"arrays {_listed(names)}", found=_listed(list(arrays)))
+        wanted, found = f"arrays {_listed(names)}", _listed(list(arrays))
+        raise PulseError("bad-npz", node=str(path), required=wanted, found=found, remedy=_saving(names))
     return arrays
 
 
@@ -60,6 +62,13 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
+
+
+def _saving(names: list[str]) -> str:
+    """How to save what the model takes; not every name of an input can be a keyword."""
+    if all(name.isidentifier() for name in names):
+        return f"save them by name: `np.savez(path, {', '.join(f'{name}=...' for name in names)})`"
+    return "save them by name: `np.savez(path, **{" + ", ".join(f'"{name}": ...' for name in names) + "})`"
 
 
 def _listed(names: list[str]) -> str:

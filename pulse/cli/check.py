@@ -16,8 +16,9 @@ from pulse.cli.output import print_json, print_table
     "widths",
     type=options.Widths(),
     metavar="N,N,...",
-    help="Widths to check, separated by commas.",
+    help="Widths to check, separated by commas. [default: 1,2,4,8 times the granularity, and dynamic]",
 )
+@click.option("--source", type=click.Path(), help="Source of a pulsed MODEL. [default: looked for beside it]")
 @options.source_options
 @options.engine_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of signals and chunkings.")
@@ -27,6 +28,7 @@ def command(
     ctx: click.Context,
     model: str,
     widths: list[int | str] | None,
+    source: str | None,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
@@ -48,6 +50,7 @@ def command(
         length_multiple_of=length_multiple_of,
         engine=engine,
         seed=seed,
+        against=source,
     )
     if as_json:
         print_json(result)

@@ -25,9 +25,14 @@ if TYPE_CHECKING:
     required=True,
     type=options.Width(),
     metavar="N|dynamic",
-    help="Source frames per call, or dynamic.",
+    help="Source frames per call, or dynamic; `pulse sweep` tells which is best.",
 )
-@click.option("-o", "--output", type=click.Path(), help="Where to write. [default: STEM.pulseN.onnx beside MODEL]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Where to write. [default: STEM.pulseN.onnx beside MODEL, or STEM.pulsedyn.onnx]",
+)
 @options.source_options
 @click.option("--no-check", is_flag=True, help="Skip the comparison with the full-signal model.")
 @click.option("--flat", is_flag=True, help="Inline the functions, for runtimes without them (tract, OpenVINO).")
@@ -126,13 +131,14 @@ def print_summary(pulsed: PulsedModel, target: Path, frame: float | None, checke
     made = summary(pulsed, target, frame, checked)
     columns = ["", "name", "shape", "axis", "rate", "delay", *(["delay ms"] if frame else [])]
     rows = [
-        [kind, port["name"], shape_text(port["shape"]), port["axis"], port["rate"], port["delay"], port["delay_ms"]]
+        [kind, port["name"], shape_text(port["shape"])]
+        + [None if port["axis"] is None else port[key] for key in ("axis", "rate", "delay", "delay_ms")]
         for kind, ports in (("in", made["inputs"]), ("out", made["outputs"]))
         for port in ports
     ]
     print_table(columns, [row[: len(columns)] for row in rows])
     grain = pulsed.granularity
-    click.echo(f"states: {made['states']}, {made['state_bytes']:,} bytes")
+    click.echo(f"state: {made['state_bytes']:,} bytes in {made['states']} arrays")
     click.echo(f"legal widths: {'any' if grain == 1 else f'multiples of {grain}'}")
     if pulsed.info.length_multiple > 1:
         click.echo(f"signal lengths: multiples of {pulsed.info.length_multiple}")

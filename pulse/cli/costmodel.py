@@ -101,7 +101,7 @@ def print_report(table: Table, report: Report) -> None:
         click.echo("")
 
 
-@command.command("show")
+@command.command("show", short_help="Show where a table comes from and what it picks.")
 @click.argument("table", type=click.Path(), required=False)
 @click.option("--isa", help="Instruction set. [default: the best of this CPU]")
 @click.option(

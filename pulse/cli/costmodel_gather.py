@@ -27,7 +27,7 @@ def product_options(command: Command) -> Command:
         click.option("--seed", type=int, default=1, show_default=True, help="Of the sweep."),
         click.option("--wide", type=click.IntRange(0), help="Products in the sweep with n up to 768. [default: 160]"),
         click.option("--sweep", type=click.IntRange(0), help="Products in the sweep with n up to 16. [default: 640]"),
-        click.option("--pulses", type=options.Widths(), default="1,2,4,8", show_default=True, help="Widths of MODELS."),
+        options.pulses_option,
         click.argument("models", nargs=-1, type=click.Path()),
     ):
         command = option(command)
@@ -36,7 +36,7 @@ def product_options(command: Command) -> Command:
 
 def chosen_products(
     models: Sequence[str],
-    pulses: Sequence[int | str],
+    pulses: Sequence[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,
@@ -54,7 +54,7 @@ def chosen_products(
     return list(dict.fromkeys([*own, *swept]))
 
 
-def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[Product]:
+def model_products(models: Sequence[str], pulses: Sequence[int | str] | None) -> list[Product]:
     """The different products of these models at these widths; widths that a model cannot take are passed over."""
     from pulse.costmodel.products import merged, products
     from pulse.model import open_model
@@ -62,21 +62,19 @@ def model_products(models: Sequence[str], pulses: Sequence[int | str]) -> list[P
     listed = []
     for path in models:
         model = open_model(path)
-        widths = [w for w in pulses if isinstance(w, int) and w % model.granularity == 0]
-        if model.pulse != "dynamic":
-            widths = [int(model.pulse)]
-        listed += [products(model, width) for width in widths]
+        widths = options.widths_of(model, pulses)
+        listed += [products(model, width) for width in widths if width % model.granularity == 0]
     return merged(listed)
 
 
-@click.command("shapes")
+@click.command("shapes", short_help="List the products that gather would time.")
 @product_options
 @click.option("--fresh", is_flag=True, help="Products to validate on: another sweep, and none of this command's own.")
 @click.option("-o", "--output", type=click.Path(), help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 def shapes_command(
     models: tuple[str, ...],
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,
@@ -105,7 +103,7 @@ def shapes_command(
         files.write(Path(output), text, force)
 
 
-@click.command("gather")
+@click.command("gather", short_help="Time every kernel on many products: the data set of a table.")
 @product_options
 @click.option("--shapes", type=click.Path(), help="Time the products listed in this file, and no others.")
 @click.option("--isa", help="Instruction sets, e.g. v4,v3. [default: all of this CPU but the lowest]")
@@ -119,7 +117,7 @@ def shapes_command(
 )
 def gather_command(
     models: tuple[str, ...],
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     sweep: int | None,
     wide: int | None,
     seed: int,

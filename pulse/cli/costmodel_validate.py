@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pulse.costmodel.table import Table
 
 
-@click.command("validate")
+@click.command("validate", short_help="Say what a table's picks cost on products it never saw.")
 @click.argument("models", nargs=-1, type=click.Path())
 @click.option("--table", type=click.Path(), help="Table to judge. [default: the one that picks on this machine]")
 @click.option(
     "--learnt", type=click.Path(), help="The data set it was fitted on. [default: looked for beside the table]"
 )
-@click.option("--pulses", type=options.Widths(), default="1,2,4,8", show_default=True, help="Widths of MODELS.")
+@options.pulses_option
 @click.option("--count", type=click.IntRange(1), default=240, show_default=True, help="Products in the fresh sweep.")
 @click.option("--seed", type=int, default=20001, show_default=True, help="Of that sweep.")
 @click.option("--homes", type=options.Names(), default="l2,l3", show_default=True, help="Where weights come from.")
@@ -44,7 +44,7 @@ def validate_command(
     models: tuple[str, ...],
     table: str | None,
     learnt: str | None,
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     count: int,
     seed: int,
     homes: list[str],

@@ -55,7 +55,7 @@ def report(error: PulseError, as_json: bool = False) -> int:
     from pulse.diagnostics import CODES, exit_status
 
     entry = CODES.get(error.code)
-    remedy = error.remedy or (entry.remedy if entry else "")
+    remedy = error.remedy or (_as_phrase(entry.remedy) if entry else "")
     if as_json:
         click.echo(json.dumps({"error": error.as_dict() | {"remedy": remedy}}, indent=2))
         return exit_status(error.code)
@@ -66,6 +66,11 @@ def report(error: PulseError, as_json: bool = False) -> int:
     _field("to do", remedy)
     _field("more", f"`pulse explain {error.code}`" if entry else "")
     return exit_status(error.code)
+
+
+def _as_phrase(remedy: str) -> str:
+    """A single sentence of the table as messages put it, `name the axis`; several stay sentences."""
+    return remedy if ". " in remedy else remedy[:1].lower() + remedy[1:].removesuffix(".")
 
 
 def from_os_error(error: OSError) -> PulseError:

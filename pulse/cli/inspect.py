@@ -48,6 +48,7 @@ def command(
         click.echo()
         print_table(["value", "fact"], [[row["name"], row["fact"]] for row in found["facts"]])
     print_obstacles(found["obstacles"])
+    print_lost([port["name"] for port in found["outputs"] if port["axis"] is None], len(found["outputs"]))
 
 
 def print_ports(found: dict[str, Any], with_ms: bool) -> None:
@@ -79,14 +80,28 @@ def print_totals(found: dict[str, Any]) -> None:
 
 
 def print_obstacles(obstacles: list[dict[str, str]]) -> None:
-    """What some output cannot stream by."""
+    """What some output cannot stream by; nodes with the same trouble are told together."""
     if not obstacles:
         click.echo("obstacles: none")
         return
     click.echo("obstacles:")
+    alike: dict[tuple[str, ...], list[str]] = {}
     for item in obstacles:
-        click.echo(f"  {item['code']} at `{item['node']}`\n    {item['message']}")
+        alike.setdefault(tuple(item[key] for key in ("code", "required", "found", "remedy")), []).append(item["node"])
+    for (code, required, found, remedy), nodes in alike.items():
+        click.echo(f"  {code} at " + ", ".join(f"`{node}`" for node in nodes))
+        for label, value in (("required", required), ("found", found), ("to do", remedy)):
+            if value:
+                click.echo(f"    {label}: {value}")
     click.echo("`pulse explain CODE` says more")
+
+
+def print_lost(lost: list[str], count: int) -> None:
+    """Which outputs are no streams, where some are not."""
+    if len(lost) == count:
+        click.echo("no output streams")
+    elif lost:
+        click.echo("outputs that do not stream: " + ", ".join(lost))
 
 
 def _frames(count: int) -> str:

@@ -20,7 +20,7 @@ def command() -> None:
     """List the matrix kernels of this CPU, or time them on a product."""
 
 
-@command.command("list")
+@command.command("list", short_help="List the kernels and instruction sets of this CPU.")
 @options.json_option
 def list_kernels(as_json: bool) -> None:
     """List the kernels that this CPU runs, and which instruction sets it has.
@@ -47,7 +47,7 @@ def list_kernels(as_json: bool) -> None:
     click.echo(f"\n{len(listed)} kernels of {isa} on {cpu_name()}; available: {', '.join(available())}")
 
 
-@command.command("time")
+@command.command("time", short_help="Time every kernel on a product of M x K weights and N columns.")
 @click.argument("m", type=click.IntRange(1))
 @click.argument("k", type=click.IntRange(1))
 @click.argument("n", type=click.IntRange(1))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pulse.errors import PulseError
+
+if TYPE_CHECKING:
+    from pulse.model import PulsedModel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -75,7 +78,7 @@ def milliseconds(frame_ms: float | None, rate: int | None, hop: int | None) -> f
 
 def delay_ms(delay: int | None, rate: Fraction | None, frame: float | None) -> float | None:
     """Milliseconds by which a stream of `rate` frames per source frame lags, its delay being in its own frames."""
-    if delay is None or rate is None or frame is None:
+    if delay is None or not rate or frame is None:  # a rate of 0: an input without stream axis
         return None
     return float(delay / rate) * frame
 
@@ -113,13 +116,31 @@ def frame_options(command: Command) -> Command:
     """`--frame-ms`, `--rate`, `--hop`: how long a source frame lasts."""
     for option in (
         click.option("--hop", type=click.IntRange(1), help="Samples per source frame, with --rate. [default: 1]"),
-        click.option("--rate", type=click.IntRange(1), help="Samples per second, to give delays in ms."),
+        click.option("--rate", type=click.IntRange(1), help="Samples per second, in place of --frame-ms."),
         click.option(
-            "--frame-ms", type=click.FloatRange(0, min_open=True), help="Milliseconds per source frame, likewise."
+            "--frame-ms",
+            type=click.FloatRange(0, min_open=True),
+            help="Milliseconds per source frame, to give delays in ms.",
         ),
     ):
         command = option(command)
     return command
+
+
+def pulses_option(command: Command) -> Command:
+    """`--pulses`: the widths whose products count; `widths_of` reads them."""
+    return click.option(
+        "--pulses", type=Widths(), help="Widths of the model. [default: 1,2,4,8 times its granularity]"
+    )(command)
+
+
+def widths_of(model: PulsedModel, asked: Iterable[int | str] | None) -> list[int]:
+    """The width of a pulsed file of fixed width; else the numbers asked for, or what `pulses_option` promises."""
+    if model.pulse != "dynamic":
+        return [int(model.pulse)]
+    if asked is None:
+        return [count * model.granularity for count in (1, 2, 4, 8)]
+    return [width for width in asked if isinstance(width, int)]
 
 
 def engine_option(command: Command) -> Command:

@@ -70,6 +70,6 @@ def _cell(value: Any) -> str:
 
 
 def _numeric(cells: Sequence[str]) -> bool:
-    """Whether a column holds numbers (fractions such as 1/2 included) and gaps only."""
+    """Whether a column holds numbers (fractions such as 1/2 and percentages included) and gaps only."""
     known = [cell for cell in cells if cell != GAP]
-    return bool(known) and all(re.fullmatch(r"-?[\d.,]+(e[+-]?\d+|/\d+)?|inf|nan", cell) for cell in known)
+    return bool(known) and all(re.fullmatch(r"-?[\d.,]+(e[+-]?\d+|/\d+| %)?|inf|nan", cell) for cell in known)

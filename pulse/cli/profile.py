@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -45,7 +46,7 @@ def command(
             raise illegal_pulse(pulse, opened.granularity)
         width = pulse
     found = profile(opened, width, try_kernels=try_kernels, told=_progress if try_kernels else None)
-    if try_kernels:
+    if try_kernels and sys.stderr.isatty():
         click.echo("", err=True)
     if as_json:
         print_json(found)
@@ -57,6 +58,8 @@ def command(
         f"\n{found['total_us']:.2f} us a pulse of {width}, {frame:.2f} us a frame; Python {found['python_us']:.2f} us; "
         f"limit {found['limit_us']:.2f} us, {100 * found['limit_us'] / found['total_us']:.0f} % of it reached"
     )
+    if found["limit_us"] > found["total_us"]:
+        click.echo("above 100 %: the limit has all weights come from one cache, but some lie in a nearer one")
     click.echo(f"{found['isa']} on {found['cpu']}, one thread")
 
 
@@ -74,5 +77,5 @@ def _cells(row: dict[str, Any], tried: bool) -> list[Any]:
 
 
 def _progress(done: int, total: int) -> None:
-    if done % 10 == 0:
+    if done % 10 == 0 and sys.stderr.isatty():
         click.echo(f"\rtrying kernels: {done} of {total}", nl=False, err=True)

@@ -79,6 +79,9 @@ def run_arrays(pulsed: PulsedModel, source: str, target: str, chunk: int | None,
     """A file of arrays through a stream, into another."""
     from pulse.cli.arrays import read_arrays, write_arrays
 
+    if Path(target).suffix.lower() not in (".npz", ".npy"):
+        wanted = "a name that ends in .npz or .npy, since IN holds arrays"
+        raise PulseError("output-unwritable", node=target, required=wanted, remedy="give OUT such a name")
     arrays = read_arrays(Path(source), [port.name for port in pulsed.inputs])
     results = streamed(pulsed, arrays, chunk, engine)
     write_arrays(Path(target), results)

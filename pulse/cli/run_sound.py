@@ -29,7 +29,8 @@ def run_sound(model: PulsedModel, source: str, target: str, options: FileOptions
         done = FileRunner(model, options).run(Path(source), Path(target), advance)
     _note_rate(options, {file.rate})
     _note_clipping([done])
-    what = f"{done.channels} x {done.seconds:.2f} s at {done.rate} Hz" if done.channels else f"{done.seconds:.2f} s"
+    channels = f", {done.channels} channel{'s' if done.channels > 1 else ''} at {done.rate} Hz" if done.channels else ""
+    what = f"{done.seconds:.2f} s{channels}"
     speed = done.seconds / max(done.took, 1e-9)
     click.echo(f"wrote {target}: {what}, {speed:.0f} times faster than it plays", err=True)
     return 0
@@ -55,7 +56,8 @@ def _many(model: PulsedModel, source: str, target: Path, options: FileOptions, j
     failed = len(listed) - len(reports)
     seconds = sum(done.seconds for done in reports)
     told_failures = f", {failed} failed" if failed else ""
-    click.echo(f"wrote {len(reports)} files to {target}: {seconds:.1f} s of sound{told_failures}", err=True)
+    count = "1 file" if len(reports) == 1 else f"{len(reports)} files"
+    click.echo(f"wrote {count} to {target}: {seconds:.1f} s of sound{told_failures}", err=True)
     return 2 if failed else 0
 
 
@@ -69,7 +71,7 @@ def _gives_sound(model: PulsedModel, options: FileOptions) -> bool:
 def _note_rate(options: FileOptions, rates: set[int]) -> None:
     if options.rate is None and rates:
         shown = " and ".join(str(rate) for rate in sorted(rates))
-        click.echo(f"the model was run at the sound's own rate, {shown} Hz; --rate says what it was made for", err=True)
+        click.echo(f"the model ran at the sound's own rate, {shown} Hz: give --rate if made for another", err=True)
 
 
 def _note_clipping(reports: list[Report]) -> None:

@@ -16,7 +16,7 @@ def print_sweep(found: dict[str, Any]) -> None:
     several = len(found["engines"]) > 1
     head = (["engine"] if several else []) + ["pulse", "µs/frame", "µs/pulse", "p99", "p99.9", "max"]
     live = found["frame_ms"] is not None
-    head += ["paced µs", "p99", "max", "CPU %", "latency ms"] if live else []
+    head += ["paced µs", "paced p99", "paced max", "CPU %", "latency ms"] if live else []
     print_table(head, [_cells(row, several, live) for row in found["widths"] + found["compared"]])
     click.echo()
     first = found["widths"][0]

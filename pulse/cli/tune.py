@@ -11,6 +11,7 @@ import click
 from pulse.cli import options
 from pulse.cli.costmodel_gather import Progress
 from pulse.cli.output import print_json, print_table
+from pulse.errors import PulseError
 
 if TYPE_CHECKING:
     from pulse.costmodel.hints import Hints
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @options.model_argument
-@click.option("--pulses", type=options.Widths(), default="1,2,4,8", show_default=True, help="Widths to tune for.")
+@options.pulses_option
 @options.source_options
 @click.option(
     "--home",
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @options.json_option
 def command(
     model: str,
-    pulses: list[int | str],
+    pulses: list[int | str] | None,
     inputs: tuple[str, ...],
     outputs: list[str] | None,
     length_multiple_of: int | None,
@@ -65,6 +66,14 @@ def command(
     path = Path(output) if output else hints.beside(model)
     source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
     listed = products_by_width(model, pulses, source, home)
+    if not any(listed.values()):
+        raise PulseError(
+            "dataset-too-small",
+            node=model,
+            required="a model with products, for which a kernel is picked",
+            found="none at these widths",
+            remedy="there is nothing to tune here",
+        )
     if dataset is not None:
         data = read_dataset(dataset)
         made = [tune.hints_from(data, name, listed) for name in ([isa] if isa else data.kernels)]
@@ -88,7 +97,7 @@ def command(
 
 
 def products_by_width(
-    model: str, pulses: list[int | str], source: dict[str, Any], home: str
+    model: str, pulses: list[int | str] | None, source: dict[str, Any], home: str
 ) -> dict[int, list[Listed]]:
     """The products of one pulse per width.
 
@@ -102,7 +111,7 @@ def products_by_width(
     from pulse.model import illegal_pulse, open_model
 
     opened = open_model(model, None, **source)
-    widths = [int(opened.pulse)] if opened.pulse != "dynamic" else [w for w in pulses if isinstance(w, int)]
+    widths = options.widths_of(opened, pulses)
     for width in widths:
         if width % opened.granularity:
             raise illegal_pulse(width, opened.granularity)

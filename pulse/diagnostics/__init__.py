@@ -27,9 +27,11 @@ def exit_status(code: str) -> int:
 
 
 def closest(name: str, count: int = 3) -> list[str]:
-    """Up to `count` codes that resemble `name`, best first: by spelling, then by a word in common."""
+    """Up to `count` codes that resemble `name`, best first: by spelling, then by a word spelt alike."""
     wanted = name.lower().replace("_", "-")
     found = get_close_matches(wanted, CODES, n=count, cutoff=0.6)
-    words = {word for word in wanted.split("-") if len(word) > 3}
-    found += [code for code in CODES if code not in found and words & set(code.split("-"))]
+    words = [word for word in wanted.split("-") if len(word) > 3]
+    for cutoff in (1.0, 0.8):
+        alike = [code for code in CODES if any(get_close_matches(w, code.split("-"), 1, cutoff) for w in words)]
+        found += [code for code in alike if code not in found]
     return found[:count]

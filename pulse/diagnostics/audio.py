@@ -39,8 +39,8 @@ ENTRIES = (
         why="The features must have the size of the model's input. A file does not say what its features are, so the "
         "front end must be named, and it can make the features of one input only.",
         example="pulse mic nsnet2.onnx      # takes 161 bins of a spectrum, and no --frontend was given",
-        remedy="Name the front end that the model was trained with, or compute the features in your own code and "
-        "use `model.stream()`.",
+        remedy="Name the front end that the model was trained with, as in `--frontend stft:512,256,sqrt-hann` "
+        "(docs/live.md lists them), or compute the features in your own code and use `model.stream()`.",
     ),
     Diagnostic(
         "no-waveform-output",

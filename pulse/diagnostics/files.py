@@ -51,6 +51,15 @@ ENTRIES = (
         remedy="Put the data file back in the folder of the model, under the name it was exported with.",
     ),
     Diagnostic(
+        "source-missing",
+        2,
+        what="the source model to compare with is not there",
+        why="A pulsed file is compared with the very model that it was made from, which its manifest knows by name and "
+        "checksum. It is looked for in the same folder, unless --source names it.",
+        example="pulse check build/enc.pulse4.onnx      # enc.onnx lies elsewhere, or was exported anew",
+        remedy="Name it, as in `pulse check build/enc.pulse4.onnx --source models/enc.onnx`.",
+    ),
+    Diagnostic(
         "unknown-op",
         2,
         what="the model uses an operator that is not part of ONNX",

@@ -29,7 +29,8 @@ ENTRIES = (
         why="The stream axis is the one the model declares by a symbol (`S`, `T`, `time`, ...). Here all lengths are "
         "fixed, or only batch axes are open, so there is nothing to feed a few frames at a time.",
         example="an export without `dynamic_axes`: x is [1, 1, 100, 32]",
-        remedy="Name the axis: `--input x=1,1,S,32`; or export with a dynamic time axis.",
+        remedy="Name the axis: `--input x=1,1,S,32`; or export with a dynamic time axis. A model that was made to take "
+        "one frame per call, with caches as inputs, streams already: convert its full-signal form.",
     ),
     Diagnostic(
         "ambiguous-stream-axis",

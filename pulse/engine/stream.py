@@ -52,6 +52,9 @@ class Stream:
         self._lead = max(-(-p.delay * p.rate.denominator // p.rate.numerator) for p in self._info.outputs)
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<Stream of {self._info.source_name}, pulse {self._info.pulse}, engine {self.engine}>"
+
     @property
     def engine(self) -> str:
         """Name of the engine."""

@@ -11,6 +11,7 @@ from pulse.graph.expr import Expr
 from pulse.graph.ir import UNKNOWN, Graph, Port
 
 _BATCH = re.compile(r"^(b|n|bs|nb|batch.*|.*_?batch(_?size)?)$", re.IGNORECASE)
+_SIGNAL = re.compile(r"^(s|t|l|time.*|seq.*|.*frames?|.*samples?|.*len(gth)?|.*steps?)$", re.IGNORECASE)
 _ELEMENT = re.compile(r"^(f16|f32|f64|i8|i16|i32|i64|u8|bool|float|double|int64|int32)$", re.IGNORECASE)
 
 
@@ -112,7 +113,8 @@ def _symbol(graph: Graph, dims: Mapping[str, tuple[int | str, ...]], given: set[
         if any(_base(str(d)) == only for shape in dims.values() for d in shape[1:]):
             candidates = symbols
     shown = "; ".join(_show(Port(p.name, p.dtype, dims[p.name])) for p in graph.inputs) or "no inputs"
-    flag = _example(next(iter(graph.inputs), Port("x", 1, (1, "S", 80))))
+    port = next(iter(graph.inputs), Port("x", 1, UNKNOWN))
+    flag = _example(Port(port.name, port.dtype, dims.get(port.name, UNKNOWN)))
     if not candidates:
         raise PulseError(
             "no-stream-axis",
@@ -134,16 +136,19 @@ def _symbol(graph: Graph, dims: Mapping[str, tuple[int | str, ...]], given: set[
 
 
 def _example(port: Port) -> str:
-    """An --input option of the right rank, with the signal where it most likely is."""
+    """An --input option with the signal on the axis where it most likely is, and the number of that axis."""
     if port.dims == UNKNOWN:
         port = Port(port.name, port.dtype, (1, "S", 80))
     named = [i for i, d in enumerate(port.dims) if isinstance(d, str) and not _BATCH.match(d)]
-    inner = [i for i in named if i] or named or [min(1, len(port.dims) - 1)]
+    inner = [i for i in named if i] or named
+    likely = [i for i in inner if _SIGNAL.match(_base(str(port.dims[i])))] or inner
+    sizes = [d if isinstance(d, int) and i else 0 for i, d in enumerate(port.dims)]
+    axis = likely[0] if likely else sizes.index(max(sizes))  # an export of one length: the longest axis
     dims = [
-        "S" if i == inner[0] else str(d) if isinstance(d, int) else "80" if i in inner else "1"
+        "S" if i == axis else str(d) if isinstance(d, int) else "80" if i in inner else "1"
         for i, d in enumerate(port.dims)
     ]
-    return f"--input {port.name}={','.join(dims)}"
+    return f"--input {port.name}={','.join(dims)}, if axis {axis} is the signal's"
 
 
 def _input(port: Port, dims: tuple[int | str, ...], symbol: str) -> Input:

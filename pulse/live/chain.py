@@ -60,6 +60,7 @@ class Chain:
         self.rate, self.in_rate = rate, in_rate or rate
         self._front = front
         self._stream = model.stream(engine=engine)
+        self._multiple = int(model.info.length_multiple * self.wiring.source.rate)
         self.engine = self._stream.engine
         self.hop = front.hop if front else 1
         self.grain = (model.granularity if model.pulse == "dynamic" else int(model.pulse)) * self.hop
@@ -84,7 +85,7 @@ class Chain:
         if self.wiring.constants:
             self._stream.push(self.wiring.constants | {self.wiring.source.name: self._no_frames()})
         self._spectra = self._analysis.none() if self._analysis and self._synthesis else None
-        self._taken = self._given = 0
+        self._taken = self._given = self._frames = 0
 
     def delay(self, outputs: Sequence[str] | None = None) -> Fraction:
         """Seconds by which what is known lags behind what was pushed, as long as whole grains of the model are pushed.
@@ -111,6 +112,8 @@ class Chain:
         parts = [self._through(self._before.flush())] if self._before else []
         if self._analysis or self._bands:
             parts.append(self._features((self._analysis or self._bands).flush()))  # type: ignore[union-attr]
+        if self._frames % self._multiple:  # a length the model does not take: silence up to one it does, cut off below
+            parts.append(self._silence(self._multiple - self._frames % self._multiple))
         parts.append(self._come(self._stream.flush()))
         if self._after:
             parts.append(Made(self._after.flush()))
@@ -126,15 +129,28 @@ class Chain:
     def _through(self, sound: np.ndarray) -> Made:
         if self._analysis or self._bands:
             return self._features((self._analysis or self._bands).push(sound[0]))  # type: ignore[union-attr]
-        frames = sound[0] if self.wiring.channels == 1 else sound.T
-        return self._come(self._stream.push({self.wiring.source.name: self.wiring.into.pack(frames)}))
+        return self._run(sound[0] if self.wiring.channels == 1 else sound.T)
 
     def _features(self, frames: np.ndarray) -> Made:
         if isinstance(self._front, Stft):
             if self._spectra is not None:
                 self._spectra = np.concatenate([self._spectra, frames])
             frames = features_of(frames, self._front.features)
+        return self._run(frames)
+
+    def _run(self, frames: np.ndarray) -> Made:
+        self._frames += len(frames)
         return self._come(self._stream.push({self.wiring.source.name: self.wiring.into.pack(frames)}))
+
+    def _silence(self, rows: int) -> Made:
+        """What the model makes of so many more frames, of silence."""
+        if self._analysis:
+            nothing = self._analysis.none()
+            return self._features(np.zeros((rows, *nothing.shape[1:]), nothing.dtype))
+        if isinstance(self._front, LogMel):
+            quiet = np.zeros(self._front.size + rows * self._front.hop, np.float32)
+            return self._features(MelBands(self._front, self.rate).push(quiet)[:rows])
+        return self._through(np.zeros((self.wiring.channels, rows), np.float32))
 
     def _come(self, outputs: dict[str, np.ndarray]) -> Made:
         shown = {port.name: outputs[port.name] for port in self.wiring.shown}

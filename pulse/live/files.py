@@ -46,7 +46,8 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class Report:
-    """What one file came to: its length in seconds, time taken, channels written, rate in Hz, samples cut off."""
+    """What one file came to: its length in seconds, time taken once the streams stood, channels written, rate in Hz,
+    samples cut off."""
 
     target: str
     seconds: float
@@ -74,16 +75,17 @@ class FileRunner:
         Each channel goes through a stream of its own, unless the model takes several or `downmix` is asked for. A .npz
         holds the outputs for the mean of the channels. `progress` is told the samples read.
         """
-        start = time.perf_counter()
         file = open_audio(source)
         if target.suffix.lower() not in (".wav", ".npz"):
-            raise PulseError("output-unwritable", node=str(target), required="a name that ends in .wav or .npz")
+            wanted = "a name that ends in .wav or .npz"
+            raise PulseError("output-unwritable", node=str(target), required=wanted, remedy="give OUT such a name")
         sound = target.suffix.lower() == ".wav"
         mean = self._options.downmix or not sound
         chains = self._ready(file, source, mean)
         if sound and chains[0].wiring.sound is None:
             names = ", ".join(port.name for port in chains[0].wiring.shown)
             raise PulseError("no-waveform-output", node=str(target), required="sound", found=f"outputs {names}")
+        start = time.perf_counter()
         made = self._made(file, chains, mean, progress)
         report = Report(str(target), file.frames / file.rate, 0.0, 0, chains[0].out_rate, 0)
         if sound:

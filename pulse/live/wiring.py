@@ -69,7 +69,12 @@ def wire(inputs: Sequence[Port], outputs: Sequence[Port], front: FrontEnd) -> Wi
     """Connects a model's ports. Raises PulseError frontend-mismatch."""
     moving = [port for port in inputs if port.axis is not None]
     if len(moving) != 1:
-        raise _mismatch(moving, "one input that streams", f"{len(moving)} of them")
+        raise _mismatch(
+            moving,
+            "one input that streams",
+            f"{len(moving)} of them",
+            "compute the features in your own code and give them as a .npz, or push them into `model.stream()`",
+        )
     source = moving[0]
     if source.dtype != onnx.TensorProto.FLOAT:
         raise _mismatch(moving, "an input of float32", onnx.TensorProto.DataType.Name(source.dtype).lower())
@@ -84,7 +89,7 @@ def wire(inputs: Sequence[Port], outputs: Sequence[Port], front: FrontEnd) -> Wi
         wanted = [()] + [(count,) for count in range(2, MOST_CHANNELS + 1)]
     into = _first_layout(source, wanted)
     if into is None:
-        raise _mismatch(moving, _takes(source), f"{_gives(front)} from the front end")
+        raise _mismatch(moving, _takes(source), _gives(front))
     channels = _dims(source)[into.axes[1]] if front is None and len(into.axes) > 1 else 1
     sound, out_of = _sound(source, outputs, front)
     out_channels = _dims(sound)[out_of.axes[1]] if sound and out_of and not front and len(out_of.axes) > 1 else 1
@@ -150,8 +155,9 @@ def _takes(port: Port) -> str:
 def _gives(front: FrontEnd) -> str:
     if isinstance(front, Stft):
         return f"{front.size // 2 + 1} bins" + (" in two parts (ri)" if front.features == "ri" else "")
-    return f"{front.bands} bands" if isinstance(front, LogMel) else "the waveform itself"
+    return f"{front.bands} bands" if isinstance(front, LogMel) else "the waveform itself, since no --frontend is given"
 
 
-def _mismatch(ports: Sequence[Port], required: str, found: str) -> PulseError:
-    return PulseError("frontend-mismatch", node=", ".join(p.name for p in ports), required=required, found=found)
+def _mismatch(ports: Sequence[Port], required: str, found: str, remedy: str = "") -> PulseError:
+    names = ", ".join(p.name for p in ports)
+    return PulseError("frontend-mismatch", node=names, required=required, found=found, remedy=remedy)

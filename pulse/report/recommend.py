@@ -65,9 +65,9 @@ def _by_time(live: Sequence[Row], noisy: bool) -> dict[str, Any]:
             why += "; wider pulses only add latency"
     else:
         why += f"within 10 % of the least ({_time(least):.3g} µs at P = {least['pulse']}), at less latency"
-    close = [row["pulse"] for row in live if row["pulse"] < chosen["pulse"] and _time(row) <= 1.15 * _time(least)]
+    close = [row for row in live if row["pulse"] < chosen["pulse"] and _time(row) <= 1.15 * _time(least)]
     if close:
-        why += f"; P = {close[-1]} misses these 10 % by little"
+        why += f"; P = {close[-1]['pulse']} takes {100 * (_time(close[-1]) / _time(least) - 1):.0f} % more"
     return {"pulse": chosen["pulse"], "why": why + _doubt(noisy), "meets": True}
 
 

@@ -22,8 +22,8 @@ from pulse.engine.timing import pinned
 if TYPE_CHECKING:
     from pulse.model import PulsedModel
 
-ROUNDS = 9
-ROUND_US = 20_000.0  # how long a round runs the pulse
+ROUNDS = 9, 360  # the least and the most
+ROUND_US = 500.0  # how long a round runs the pulse: shorter than other programs hold it up, so that few rounds see one
 TRIED = 8  # kernels tried per product: by the rule no other comes near
 Told = Callable[[int, int], None]
 
@@ -108,15 +108,17 @@ class _Bench:
     def measure(self) -> tuple[float, float, list[float]]:
         """Microseconds of a whole `step` call, of its native part, and of every step. What Python takes is small beside
         the noise of either: it is told from the least of both."""
-        count = max(3, int(ROUND_US / max(self.runner.time(0, 3) / 1e3, 0.1)))
+        pulse_us = max(self.runner.time(0, 3) / 1e3, 0.1)
+        count = max(1, int(ROUND_US / pulse_us))
+        rounds = min(max(int(ROUNDS[1] * ROUND_US / (count * pulse_us)), ROUNDS[0]), ROUNDS[1])
         calls, inside, parts = [], [], []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             start = time.perf_counter_ns()
             for _ in range(count):
                 self.runner.step(self.inputs, self.outputs, 0)
             calls.append((time.perf_counter_ns() - start) / 1e3 / count)
             inside.append(self.runner.time(0, count) / 1e3)
-            parts += [self.runner.profile(0) for _ in range(max(count // 4, 3))]
+            parts += [self.runner.profile(0) for _ in range(-(-count // 4))]
         return (
             median(calls),
             median(calls) - (min(calls) - min(inside)),

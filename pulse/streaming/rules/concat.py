@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Const, Stream, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.elementwise import two_axes
-from pulse.streaming.rules.framewise import normal_axis, refuse_mixing, stream_of
+from pulse.streaming.rules.framewise import normal_axis, stream_of
 from pulse.streaming.rules.ramp import clamped
 
 
@@ -30,12 +31,23 @@ def concat(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     return ctx.per_frame(node, inputs, axes[0])
 
 
+def _joined_in_time(node: Node, several: bool) -> PulseError:
+    kept = "if these are a cache, export the model without it: pulse adds and keeps the state itself"
+    return PulseError(
+        "concat-over-stream",
+        node=node.label,
+        required="along the stream axis, one signal and constants",
+        found="two signals, end to end" if several else "a signal and values known only at run time",
+        remedy="join them on another axis, or leave this output out with --outputs" if several else kept,
+    )
+
+
 def _along_stream(ctx: Context, node: Node, inputs: Inputs, axis: int) -> Value:
     """Frames ahead are a prefix; frames behind take the place of what comes past the end."""
     places = [i for i, v in enumerate(inputs) if v is not None and isinstance(v.fact, Stream)]
     others = [v for i, v in enumerate(inputs) if i not in places]
     if len(places) > 1 or any(v is None or not isinstance(v.fact, Const) for v in others):
-        raise refuse_mixing(node, "concat-over-stream", "Concat of a signal with another, or with run-time values,")
+        raise _joined_in_time(node, several=len(places) > 1)
     value = inputs[places[0]]
     fact = stream_of(value)
     assert value is not None
