@@ -63,7 +63,7 @@ def command(
     from pulse.engine.isa import current
 
     path = Path(output) if output else hints.beside(model)
-    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
+    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of}
     listed = products_by_width(model, pulses, source, home)
     if dataset is not None:
         data = read_dataset(dataset)
