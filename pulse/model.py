@@ -54,26 +54,32 @@ class PulsedModel:
 
     @property
     def manifest(self) -> dict[str, Any]:
+        """As the file carries it: see docs/format.md."""
         return self.info.as_dict()
 
     @property
     def inputs(self) -> list[mf.Port]:
+        """Name, type, shape in one pulse, stream axis, rate, delay and length of each input."""
         return self.info.inputs
 
     @property
     def outputs(self) -> list[mf.Port]:
+        """Likewise of each output."""
         return self.info.outputs
 
     @property
     def states(self) -> list[mf.StatePort]:
+        """What the graph keeps between pulses: an input and an output each."""
         return self.info.states
 
     @property
     def granularity(self) -> int:
+        """Pulse widths are multiples of so many source frames."""
         return self.info.granularity
 
     @property
     def symbol(self) -> str:
+        """Name of the signal's length in the source model."""
         return self.info.symbol
 
     @property
@@ -145,6 +151,25 @@ def is_pulsed(proto: onnx.ModelProto) -> bool:
     return any(p.key == mf.KEY for p in proto.metadata_props)
 
 
+READING = {"inputs": "--input", "outputs": "--outputs", "length_multiple_of": "--length-multiple-of"}
+
+
+def refuse_reading(label: str, options: Mapping[str, Any]) -> None:
+    """Raises PulseError `usage` where `options` say how a source is to be read, and the model is a pulsed one.
+
+    That was settled when it was converted: passed over in silence, they would seem to have been followed.
+    """
+    given = [READING[name] for name in READING if options.get(name) is not None]
+    if given:
+        raise PulseError(
+            "usage",
+            node=label,
+            required=f"a source model, for {', '.join(given)} to be applied to",
+            found="a pulsed model, whose inputs and outputs are settled",
+            remedy=f"leave out {', '.join(given)}; or give the source model",
+        )
+
+
 def digest_of(proto: onnx.ModelProto) -> str:
     """SHA-256 of a model, external data included."""
     return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
@@ -202,12 +227,23 @@ def _path(source: Source) -> str | None:
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
-def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:
-    """A pulsed file as it is, a source converted (dynamic unless a width is given)."""
-    proto, _ = read_model(source)
+def open_model(
+    source: Source, pulse: int | str | None = None, *, dynamic_will_do: bool = False, **options: Any
+) -> PulsedModel:
+    """A pulsed file as it is, a source converted (dynamic unless a width is given) by the options of `convert`.
+
+    Args:
+        dynamic_will_do: take a dynamic file for any width, which the caller then has to run it at.
+
+    Raises:
+        PulseError: bad input, a model that cannot stream; for a pulsed file, another width than its own or options
+            that say how a source is to be read.
+    """
+    proto, label = read_model(source)
     if is_pulsed(proto):
+        refuse_reading(label, options)
         model = load(source, options.get("hints"))
-        if pulse is not None and pulse != model.pulse:
+        if pulse is not None and pulse != model.pulse and not (dynamic_will_do and model.pulse == "dynamic"):
             raise PulseError(
                 "illegal-pulse",
                 node="pulse",
