@@ -6,7 +6,8 @@
 Samples of all engines are interleaved on one core, whole Python calls: microseconds per source frame, median and
 minimum, our share of the limit (`pulse/engine/native/limit.py`), how far the slowest calls lie above the median (other
 work on the machine shows there: `chrt -f 1` keeps it off), ratios of medians and their geometric means. With --paced
-one pulse every 10 ms times its width, the process asleep between, each engine for some seconds by itself.
+one pulse every 10 ms times its width, the process asleep between, each engine for some seconds by itself; `bf16` is
+`step` on weights in half the bytes, with --bf16 also back to back.
 """
 
 from __future__ import annotations
@@ -56,10 +57,15 @@ class Row:
 
 
 def ours(model: pulse.PulsedModel, feeds: dict[str, np.ndarray]) -> dict[str, Call]:
-    """`step` into bound arrays, `push` with fresh ones."""
+    """`step` into bound arrays, `push` with fresh ones, `step` on bf16 weights."""
     stepped, pushed = model.stream(engine="native"), model.stream(engine="native")
+    halved = model.stream(engine="native", weights="bf16")
     outputs = {p.name: np.empty([int(d) for d in p.shape], np.float32) for p in model.outputs}
-    return {"step": lambda: stepped.step(feeds, outputs), "push": lambda: pushed.push(feeds)}
+    return {
+        "step": lambda: stepped.step(feeds, outputs),
+        "push": lambda: pushed.push(feeds),
+        "bf16": lambda: halved.step(feeds, outputs),
+    }
 
 
 def onnxruntime(model: pulse.PulsedModel, feeds: dict[str, np.ndarray]) -> Call:
@@ -261,6 +267,7 @@ def main() -> None:
     parser.add_argument("--pulses", default="1,2,4,8,16")
     parser.add_argument("--seconds", type=float, default=2.0, help="per model and width")
     parser.add_argument("--paced", type=int, metavar="PULSES", help="also paced, so many pulses each")
+    parser.add_argument("--bf16", action="store_true", help="bf16 weights back to back as well")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     shared = Path(os.environ.get("PULSE_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
@@ -272,7 +279,7 @@ def main() -> None:
     for path in paths:
         for width in (int(w) for w in args.pulses.split(",")):
             row, calls = engines(path, width)
-            hot(row, calls, args.seconds)
+            hot(row, {n: call for n, call in calls.items() if n != "bf16" or args.bf16}, args.seconds)
             back.append(row)
             print(f"  {row.model} P={width} done", file=sys.stderr)
             if args.paced:

@@ -20,6 +20,11 @@
 
 namespace nb = nanobind;
 
+pulse::Type type_of(const std::string& name) {
+    if (name != "f32" && name != "bf16") throw nb::value_error("weights are f32 or bf16");
+    return name == "bf16" ? pulse::Type::bf16 : pulse::Type::f32;
+}
+
 namespace {
 
 using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -56,16 +61,18 @@ std::pair<int64_t, int64_t> reach(int64_t rows, int64_t row_stride, int64_t cols
 // Weights in a kernel's layout, `copies` of them one after the other at a stride that is a multiple of 64 bytes.
 struct Packed {
     int64_t panel, m, k, copies, stride;
+    pulse::Type type;
     std::unique_ptr<char, decltype(&std::free)> data{nullptr, std::free};
 
-    Packed(Matrix a, int64_t panel, int64_t copies) : panel(panel), m(a.shape(0)), k(a.shape(1)), copies(copies) {
+    Packed(Matrix a, int64_t panel, int64_t copies, const std::string& dtype)
+        : panel(panel), m(a.shape(0)), k(a.shape(1)), copies(copies), type(type_of(dtype)) {
         require(panel >= 1 && panel <= 1024, "the panel height must be between 1 and 1024");
         require(copies >= 1 && copies <= 1 << 20, "the number of copies must be between 1 and 2^20");
-        stride = (static_cast<int64_t>(pulse::packed_bytes(pulse::Type::f32, panel, m, k)) + 63) / 64 * 64;
+        stride = (static_cast<int64_t>(pulse::packed_bytes(type, panel, m, k)) + 63) / 64 * 64;
         data.reset(static_cast<char*>(std::aligned_alloc(64, std::max<int64_t>(stride * copies, 64))));
         if (!data) throw std::bad_alloc();
         for (int64_t i = 0; i < copies; i++)
-            pulse::pack(pulse::Type::f32, panel, a.data(), a.stride(0), a.stride(1), m, k, data.get() + i * stride);
+            pulse::pack(type, panel, a.data(), a.stride(0), a.stride(1), m, k, data.get() + i * stride);
     }
 };
 
@@ -74,6 +81,7 @@ struct Call {
     pulse::Product p;
     nb::object held;
     int64_t panel, copies, stride;
+    pulse::Type type;
 
     Call(nb::handle_t<Packed> weights, Floats b, Writable c, int64_t n, int64_t ldb, int64_t bn, int64_t cm, int64_t cn,
          std::optional<Offsets> offsets, std::optional<Floats> bias, std::optional<Floats> slope, const std::string& act,
@@ -84,7 +92,7 @@ struct Call {
         p.a = w.data.get(), p.b = b.data(), p.c = c.data();
         p.m = w.m, p.k = w.k, p.n = n, p.ldb = ldb, p.bn = bn, p.cm = cm, p.cn = cn;
         p.act = static_cast<pulse::Act>(name - ACTS), p.alpha = alpha, p.accumulate = accumulate;
-        panel = w.panel, copies = w.copies, stride = w.stride;
+        panel = w.panel, copies = w.copies, stride = w.stride, type = w.type;
         constexpr int64_t FAR = int64_t{1} << 31;
         require(n >= 0 && n < FAR && std::max({std::abs(ldb), std::abs(bn), std::abs(cm), std::abs(cn)}) < FAR,
                 "n and strides must be below 2^31");
@@ -113,6 +121,7 @@ struct Call {
         const pulse::KernelInfo* found = pulse::find_kernel(name.c_str());
         require(found != nullptr, "no such kernel");
         require(pulse::isa_supported(found->isa), "this CPU does not run that kernel");
+        require(found->type == type, "the weights are packed as another type");
         require(found->panel == panel, "the weights are packed for another panel height");
         require(pulse::accepts(*found, p), "that kernel cannot take B or C of these strides");
         return *found;
@@ -127,12 +136,12 @@ void bind_kernels(nb::module_& m) {
         return names;
     }, "Instruction sets this build has and this CPU runs, \"ref\" first.");
     m.def("best_isa", [] { return pulse::isa_name(pulse::best_isa()); });
-    m.def("kernels", [](const std::string& isa) {
+    m.def("kernels", [](const std::string& isa, const std::string& dtype) {
         nb::list all;
-        for (const pulse::KernelInfo& k : pulse::kernels(isa_of(isa)))
+        for (const pulse::KernelInfo& k : pulse::kernels(isa_of(isa), type_of(dtype)))
             all.append(nb::make_tuple(k.name, FAMILIES[static_cast<int>(k.family)], k.mr, k.nr, k.ks, k.panel));
         return all;
-    }, "Kernels of one set: (name, family, mr, nr, ks, panel) each.");
+    }, nb::arg("isa"), nb::arg("dtype") = "f32", "Kernels of one set and type: (name, family, mr, nr, ks, panel) each.");
     m.def("panel_heights", [](int64_t panel, int64_t rows) {
         require(panel >= 1 && rows >= 0, "the panel height must be positive, the rows not negative");
         std::vector<int64_t> heights;
@@ -140,9 +149,10 @@ void bind_kernels(nb::module_& m) {
         return heights;
     }, nb::arg("panel"), nb::arg("m"), "Heights of the panels that m rows are packed into.");
     nb::class_<Packed>(m, "Packed", "Weights (m, k) in panels of `panel` rows.")
-        .def(nb::init<Matrix, int64_t, int64_t>(), nb::arg("a"), nb::arg("panel"), nb::arg("copies") = 1)
+        .def(nb::init<Matrix, int64_t, int64_t, const std::string&>(), nb::arg("a"), nb::arg("panel"),
+             nb::arg("copies") = 1, nb::arg("dtype") = "f32")
         .def_ro("panel", &Packed::panel)
-        .def_prop_ro("nbytes", [](const Packed& w) { return pulse::packed_bytes(pulse::Type::f32, w.panel, w.m, w.k); })
+        .def_prop_ro("nbytes", [](const Packed& w) { return pulse::packed_bytes(w.type, w.panel, w.m, w.k); })
         .def("read_bandwidth", [](const Packed& w, const std::string& isa, int64_t repeats) {
             const auto* from = reinterpret_cast<const float*>(w.data.get());
             const pulse::Isa set = supported(isa);

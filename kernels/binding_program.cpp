@@ -199,10 +199,10 @@ void bind_lists(nb::module_& m) {
     m.def("scalar_ops", [] {
         return std::vector<std::string>{"add", "sub", "mul", "div", "mod", "min", "max", "less", "equal", "where", "and", "or"};
     });
-    m.def("packed_floats", [](int64_t panel, int64_t rows, int64_t k) {
+    m.def("packed_floats", [](int64_t panel, int64_t rows, int64_t k, const std::string& dtype) {
         require(panel >= 1 && rows >= 0 && k >= 0, "sizes must not be negative");
-        return pulse::packed_bytes(pulse::Type::f32, panel, rows, k) / sizeof(float);
-    }, nb::arg("panel"), nb::arg("m"), nb::arg("k"));
+        return pulse::packed_bytes(type_of(dtype), panel, rows, k) / sizeof(float);
+    }, nb::arg("panel"), nb::arg("m"), nb::arg("k"), nb::arg("dtype") = "f32", "What packed weights take, in floats.");
 }
 
 void bind_memory(nb::module_& m) {
@@ -212,13 +212,14 @@ void bind_memory(nb::module_& m) {
             const auto& floats = nb::cast<const pulse::Floats&>(self);
             return view(floats.data(), {static_cast<size_t>(floats.size())}, self);
         })
-        .def("pack", [](pulse::Floats& self, int64_t offset, int64_t panel, Matrix a) {
+        .def("pack", [](pulse::Floats& self, int64_t offset, int64_t panel, Matrix a, const std::string& dtype) {
             const int64_t m = a.shape(0), k = a.shape(1);
             require(panel >= 1 && offset >= 0, "sizes must not be negative");
-            const int64_t count = static_cast<int64_t>(pulse::packed_bytes(pulse::Type::f32, panel, m, k) / sizeof(float));
+            const pulse::Type type = type_of(dtype);
+            const int64_t count = static_cast<int64_t>(pulse::packed_bytes(type, panel, m, k) / sizeof(float));
             require(offset + count <= self.size(), "outside the memory");
-            pulse::pack(pulse::Type::f32, panel, a.data(), a.stride(0), a.stride(1), m, k, self.data() + offset);
-        }, nb::arg("offset"), nb::arg("panel"), nb::arg("a"), "Packs weights (m, k) in panels.");
+            pulse::pack(type, panel, a.data(), a.stride(0), a.stride(1), m, k, self.data() + offset);
+        }, nb::arg("offset"), nb::arg("panel"), nb::arg("a"), nb::arg("dtype") = "f32", "Packs weights (m, k) in panels.");
     nb::class_<pulse::State>(m, "State", "What one stream keeps: a block of floats, windows, scalars.")
         .def("__init__", [](pulse::State* self, int64_t floats, const std::vector<std::pair<int64_t, int64_t>>& windows,
                             int64_t scalars) {

@@ -14,7 +14,10 @@ enum class Isa : int32_t { ref, v2, v3, v4, neon };  // ref: portable C++; v2..v
 // mmm: vector lanes along m, columns broadcast. nl: lanes along n, rows broadcast. dot: lanes along k.
 enum class Family : int32_t { mmm, nl, dot };
 
-enum class Type : int32_t { f32 };  // how weights are stored; activations and sums are always float32
+// How weights are stored; activations and sums are always float32. bf16: rounded to nearest even, two consecutive k of a
+// row in one Pair.
+enum class Type : int32_t { f32, bf16 };
+using Pair = uint32_t;  // k in the lower half, k + 1 in the upper; zero beyond an odd k
 
 enum class Act : int32_t {
     none,
@@ -47,7 +50,7 @@ struct Product {
 
 using ProductFn = void (*)(const Product&);
 
-// Named by the grammar ISA_FAMILY_TYPE_MRxNR[kKS], e.g. "v4_mmm_f32_16x4", "v4_mmm_f32_16x1k4".
+// Named by the grammar ISA_FAMILY_TYPE_MRxNR[kKS], e.g. "v4_mmm_f32_16x4", "v4_mmm_bf16_48x1k2".
 struct KernelInfo {
     const char* name;
     Isa isa;
@@ -66,7 +69,8 @@ struct KernelTable {
     const KernelInfo* end() const { return data + size; }
 };
 
-KernelTable kernels(Isa isa);                  // as listed in list.inc; empty for a set this build lacks
+KernelTable all_kernels(Isa isa);              // as listed in list.inc, f32 first; empty for a set this build lacks
+KernelTable kernels(Isa isa, Type type = Type::f32);  // those of one type
 const KernelInfo* find_kernel(const char* name);  // null when there is none
 bool isa_supported(Isa isa);                   // built in, and this CPU runs it
 Isa best_isa();
@@ -78,8 +82,8 @@ bool accepts(const KernelInfo& kernel, const Product& product);
 
 // Packed weights: panels of `panel` consecutive rows; rows that do not fill one go into lower panels, a multiple of 16 high
 // and then 1, 4, 8 or 16, the last filled up with zero rows. Within a panel k-major: element (i, l) of a panel of height h that
-// starts at row r is at panel_base + l * h + (i - r). panel = 1 is plain row-major. Every kernel of one panel height reads
-// the same packing, whatever its nr and ks. Row r that starts a panel is at packed_bytes(type, panel, r, k).
+// starts at row r is at panel_base + l * h + (i - r). panel = 1 is plain row-major. bf16: the same with Pairs for floats
+// and (k + 1) / 2 for k. Every kernel of one panel height and type reads the same packing, whatever its nr and ks. Row r that starts a panel is at packed_bytes(type, panel, r, k).
 int64_t panel_height(int64_t panel, int64_t left);  // of the next panel with `left` rows to go
 int64_t padded_rows(int64_t panel, int64_t m);      // all heights together
 size_t packed_bytes(Type type, int64_t panel, int64_t m, int64_t k);

@@ -48,7 +48,7 @@ static void require(bool holds, const char* what) {
 Program::Program(Plan plan, std::shared_ptr<const Floats> shared, std::shared_ptr<const Floats> own)
     : plan_(std::move(plan)), shared_(std::move(shared)), own_(std::move(own)) {
     require(isa_supported(plan_.isa), "this CPU or build does not run that instruction set");
-    const KernelTable table = kernels(plan_.isa);
+    const KernelTable table = all_kernels(plan_.isa);
     std::vector<int64_t>& code = plan_.code;
     for (size_t i = 0; i < code.size();) {
         require(i + 2 <= code.size() && code[i] >= 0 && code[i] < static_cast<int64_t>(OpCode::count), "no such step");

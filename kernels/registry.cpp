@@ -7,7 +7,7 @@
 
 namespace pulse {
 
-KernelTable kernels(Isa isa) {
+KernelTable all_kernels(Isa isa) {
     switch (isa) {
         case Isa::ref: return reference_table();
 #define PULSE_CASE(name) \
@@ -18,15 +18,23 @@ KernelTable kernels(Isa isa) {
     }
 }
 
+KernelTable kernels(Isa isa, Type type) {
+    const KernelTable all = all_kernels(isa);
+    size_t first = 0, count = 0;
+    while (first < all.size && all.data[first].type != type) first++;
+    while (first + count < all.size && all.data[first + count].type == type) count++;
+    return {all.data + first, count};
+}
+
 const KernelInfo* find_kernel(const char* name) {
     for (Isa isa : {Isa::ref, Isa::v2, Isa::v3, Isa::v4, Isa::neon})
-        for (const KernelInfo& kernel : kernels(isa))
+        for (const KernelInfo& kernel : all_kernels(isa))
             if (std::strcmp(kernel.name, name) == 0) return &kernel;
     return nullptr;
 }
 
 bool isa_supported(Isa isa) {
-    if (kernels(isa).size == 0) return false;
+    if (all_kernels(isa).size == 0) return false;
 #if defined(PULSE_X86)
     switch (isa) {
         case Isa::v2: return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");

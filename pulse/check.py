@@ -31,6 +31,7 @@ def check(
     outputs: Sequence[str] | None = None,
     length_multiple_of: int | None = None,
     engine: str | None = None,
+    weights: str = "f32",
     seed: int = 0,
     against: Source | None = None,
 ) -> dict[str, Any]:
@@ -40,7 +41,9 @@ def check(
     given as `against`, or that of its name in the same folder.
 
     Returns the JSON form of `pulse check`: `{"ok", "widths": [{"pulse", "ok", "max_error", "first_bad_node"}]}` where
-    `max_error` is relative to max |reference|.
+    `max_error` is relative to max |reference|. With `weights="bf16"` a row says `weights_error` besides: the error of
+    the stream on weights so rounded, against the same full-signal model with its float32 weights, by the same measure.
+    It has no bound: `ok` says that the stream on float32 weights is equal, and that rounding left all finite.
     """
     rng = np.random.default_rng
     options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of}
@@ -48,14 +51,15 @@ def check(
         refuse_reading(source.info.source_name, options)
         _check_asked(source, pulses)
         proto = source.source or _source_of(source, None, against)
-        rows = [_check_width(proto, source, engine, rng(seed))]
+        rows = [_check_width(proto, source, engine, rng(seed), weights)]
         return {"ok": rows[0]["ok"], "widths": rows}
     proto, label = read_model(source)
     if is_pulsed(proto):
         pulsed = load(source)
         refuse_reading(label, options)
         _check_asked(pulsed, pulses)
-        return check(replace(pulsed, source=_source_of(pulsed, source, against)), engine=engine, seed=seed)
+        pulsed = replace(pulsed, source=_source_of(pulsed, source, against))
+        return check(pulsed, engine=engine, weights=weights, seed=seed)
     if against is not None:
         raise PulseError(
             "usage",
@@ -66,7 +70,8 @@ def check(
         )
     model = convert(source, "dynamic", **options)  # type: ignore[arg-type]
     widths = list(pulses) if pulses is not None else [model.granularity * w for w in (1, 2, 4, 8)] + ["dynamic"]
-    rows = [_check_width(proto, convert(source, w, **options), engine, rng(seed)) for w in widths]  # type: ignore[arg-type]
+    made = [convert(source, w, **options) for w in widths]  # type: ignore[arg-type]
+    rows = [_check_width(proto, pulsed, engine, rng(seed), weights) for pulsed in made]
     return {"ok": all(r["ok"] for r in rows), "widths": rows}
 
 
@@ -113,7 +118,7 @@ def random_inputs(ports: Sequence[mf.Port], frames: int, rng: np.random.Generato
 
 
 def _check_width(
-    proto: onnx.ModelProto, model: PulsedModel, engine: str | None, rng: np.random.Generator
+    proto: onnx.ModelProto, model: PulsedModel, engine: str | None, rng: np.random.Generator, weights: str
 ) -> dict[str, Any]:
     step = np.lcm(model.granularity, model.info.length_multiple)
     width = model.granularity if model.pulse == "dynamic" else int(model.pulse)
@@ -128,14 +133,22 @@ def _check_width(
     worst = max(error(found[n], wanted[n]) for n in names)
     row: dict[str, Any] = {"pulse": model.pulse, "ok": bool(worst <= TOLERANCE), "max_error": worst}
     row["first_bad_node"] = None if row["ok"] else _first_bad(proto, model, arrays, engine)
+    if weights != "f32":
+        rounded = run_stream(model, arrays, engine, rng, weights)
+        row["weights_error"] = max(error(rounded[n], wanted[n]) for n in names)
+        row["ok"] = bool(row["ok"] and np.isfinite(row["weights_error"]))
     return row
 
 
 def run_stream(
-    model: PulsedModel, arrays: Mapping[str, np.ndarray], engine: str | None, rng: np.random.Generator
+    model: PulsedModel,
+    arrays: Mapping[str, np.ndarray],
+    engine: str | None,
+    rng: np.random.Generator,
+    weights: str = "f32",
 ) -> dict[str, np.ndarray]:
     """The stream's whole output over random chunkings, frames past the end filled with NaN."""
-    stream = model.stream(engine=engine, filler=np.nan)
+    stream = model.stream(engine=engine, filler=np.nan, weights=weights)
     moving = [p for p in model.inputs if p.axis is not None]
     frames = min(arrays[p.name].shape[p.axis or 0] * p.rate.denominator // p.rate.numerator for p in moving)
     parts: dict[str, list[np.ndarray]] = {p.name: [] for p in model.outputs}

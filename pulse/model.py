@@ -96,8 +96,16 @@ class PulsedModel:
         write_atomically(Path(path), (self.flat() if flat else self.proto).SerializeToString())
 
     def stream(self, engine: str | None = None, **options: Any) -> LiveStream:
-        """A stream at its start. `engine`: "native", "onnxruntime" or "reference"; by default the first that covers the
-        model."""
+        """A stream at its start.
+
+        Args:
+            engine: "native", "onnxruntime" or "reference"; by default the first that covers the model.
+            options: `weights="bf16"` keeps large weights in half the bytes, rounded to 8 significant bits, which only
+                the native engine does; `filler` stands in for frames past the end.
+
+        Raises:
+            PulseError: `usage`, `engine-unsupported` or `engine-missing` for what cannot be had.
+        """
         from pulse.engine.stream import Stream as LiveStream
 
         return LiveStream(self, engine=engine, **options)

@@ -66,7 +66,7 @@ class Trial:
         cm = int(index[1, 0] - index[0, 0]) if p.m > 1 else 1
         cn = int(index[0, 1] - index[0, 0]) if p.n > 1 else 1
         product = _native.Product(
-            _native.Packed(self.a, kernel.panel),
+            _native.Packed(self.a, kernel.panel, dtype=kernel.name.split("_")[2]),
             flat_b,
             flat_c,
             p.n,

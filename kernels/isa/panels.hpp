@@ -59,9 +59,14 @@ PULSE_INLINE Walk walk_of(const Product& p) {
     return p.bn == 1 ? Walk::unit : Walk::strided;
 }
 
-// MV vectors of W rows, of which `rows` exist, by NR columns.
-template <int W, int MV, int NR, int KS>
-PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
+template <class A>
+constexpr bool PAIRED = false;
+template <>
+constexpr bool PAIRED<Pair> = true;
+
+// MV vectors of W rows, of which `rows` exist, by NR columns. A: float or Pair, what the weights are packed in.
+template <int W, int MV, int NR, int KS, class A>
+PULSE_INLINE void cell(const Product& p, Walk walk, const A* a, int64_t row, int64_t rows, int64_t col) {
     typedef typename Vec<W>::T X;
     constexpr int MR = MV * W;
     const bool full = rows >= MR;
@@ -84,10 +89,10 @@ PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row,
         }
     }
     const float* b = p.b + col * p.bn;
-    // A tile of one column never looks at the column stride.
-    if (NR > 1 && walk == Walk::unit)
+    // A tile of one column never looks at the column stride; on Pairs the loop for any stride is as fast.
+    if (NR > 1 && !PAIRED<A> && walk == Walk::unit)
         tile<W, MV, NR, KS, false, true>(acc, a, b, nullptr, p.ldb, 1, p.k);
-    else if (NR > 1 && walk == Walk::offset_unit)
+    else if (NR > 1 && !PAIRED<A> && walk == Walk::offset_unit)
         tile<W, MV, NR, KS, true, true>(acc, a, b, p.off, 0, 1, p.k);
     else if (walk == Walk::unit || walk == Walk::strided)
         tile<W, MV, NR, KS, false, false>(acc, a, b, nullptr, p.ldb, p.bn, p.k);
@@ -118,15 +123,15 @@ PULSE_INLINE void cell(const Product& p, Walk walk, const float* a, int64_t row,
 }
 
 // What does not fill a kernel's tile is finished by smaller exact ones, shared by all kernels and so not inlined.
-template <int W, int MV, int NR, int KS = 1>
-static __attribute__((noinline)) void small_cell(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows,
+template <int W, int MV, int NR, int KS = 1, class A>
+static __attribute__((noinline)) void small_cell(const Product& p, Walk walk, const A* a, int64_t row, int64_t rows,
                                                  int64_t col) {
     cell<W, MV, NR, KS>(p, walk, a, row, rows, col);
 }
 constexpr int smaller(int nr) { return nr > 8 ? 8 : nr > 4 ? 4 : nr - 1; }
 
-template <int W, int MV, int NR>
-PULSE_INLINE void last_columns(const Product& p, Walk walk, const float* a, int64_t row, int64_t rows, int64_t col) {
+template <int W, int MV, int NR, class A>
+PULSE_INLINE void last_columns(const Product& p, Walk walk, const A* a, int64_t row, int64_t rows, int64_t col) {
     if constexpr (NR > 0) {
         if (p.n - col >= NR) {
             small_cell<W, MV, NR>(p, walk, a, row, rows, col);
@@ -137,14 +142,15 @@ PULSE_INLINE void last_columns(const Product& p, Walk walk, const float* a, int6
 }
 
 // One of the lower panels that hold the rows left over (see pack()), MV * W rows high. SPLIT: the kernel at work splits k.
-template <int W, int MV, bool SPLIT>
-static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, const float* a, int64_t row) {
+template <int W, int MV, bool SPLIT, class A>
+static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, const A* a, int64_t row) {
     constexpr int FIT = (REGISTERS - 1 - MV) / MV, NR = FIT >= 8 ? 8 : FIT >= 4 ? 4 : FIT > 0 ? FIT : 1;
     constexpr int KS = MV < 8 ? 8 / MV : 1;
     int64_t col = 0;
     if constexpr (SPLIT && KS > 1) {
-        for (; col + 2 <= p.n; col += 2) small_cell<W, MV, 2, KS / 2>(p, walk, a, row, p.m - row, col);
-        if (col < p.n) small_cell<W, MV, 1, KS>(p, walk, a, row, p.m - row, col);
+        if constexpr (!PAIRED<A> || W == VL)
+            for (; col + 2 <= p.n; col += 2) small_cell<W, MV, 2, KS / 2>(p, walk, a, row, p.m - row, col);
+        for (; col < p.n; col++) small_cell<W, MV, 1, KS>(p, walk, a, row, p.m - row, col);
     } else {
         for (; col + NR <= p.n; col += NR) small_cell<W, MV, NR>(p, walk, a, row, p.m - row, col);
         if (col < p.n) last_columns<W, MV, smaller(NR)>(p, walk, a, row, p.m - row, col);
@@ -152,23 +158,25 @@ static __attribute__((noinline)) void low_panel(const Product& p, Walk walk, con
 }
 
 // A single row left over, as sizes of 2^n + 1 leave: k-major and row-major are one then, so lanes go along k where they may.
-template <bool SPLIT>
-static __attribute__((noinline)) void low_row(const Product& p, Walk walk, const float* a, int64_t row) {
-    if (SPLIT && !p.off && p.ldb == 1) {
-        for (int64_t col = 0; col < p.n; col++) dot_row<1, 4>(p, a, row, col);
-    } else {
-        low_panel<1, 1, SPLIT>(p, walk, a, row);
+template <bool SPLIT, class A>
+static __attribute__((noinline)) void low_row(const Product& p, Walk walk, const A* a, int64_t row) {
+    if constexpr (!PAIRED<A>) {
+        if (SPLIT && !p.off && p.ldb == 1) {
+            for (int64_t col = 0; col < p.n; col++) dot_row<1, 4>(p, a, row, col);
+            return;
+        }
     }
+    low_panel<1, 1, SPLIT>(p, walk, a, row);
 }
 
 // H: the height of a panel of sixteens, tried from the highest below the kernel's own.
-template <int H, bool SPLIT>
-PULSE_INLINE void last_rows(const Product& p, Walk walk, const float* a, int64_t row) {
+template <int H, bool SPLIT, class A>
+PULSE_INLINE void last_rows(const Product& p, Walk walk, const A* a, int64_t row) {
     const int64_t left = p.m - row;
     if constexpr (H >= 16) {
         if (left >= H) {
             low_panel<VL, H / VL, SPLIT>(p, walk, a, row);
-            a += H * p.k, row += H;
+            a += H * along(a, p.k), row += H;
         }
         if (row < p.m) {
             if (left >= H)
@@ -187,19 +195,20 @@ PULSE_INLINE void last_rows(const Product& p, Walk walk, const float* a, int64_t
     }
 }
 
-template <int MR, int NR, int KS>
+template <class A, int MR, int NR, int KS>
 static void mmm(const Product& p) {
     static_assert(MR % VL == 0 && (MR < 16 ? MR == 4 || MR == 8 : MR % 8 == 0), "the heights pack() makes");
     constexpr int MV = MR / VL;
     const Walk walk = walk_of(p);
-    const float* a = static_cast<const float*>(p.a);
+    const A* a = static_cast<const A*>(p.a);
     int64_t row = 0;
-    for (; row + MR <= p.m; row += MR, a += MR * p.k) {
+    for (; row + MR <= p.m; row += MR, a += MR * along(a, p.k)) {
         int64_t col = 0;
         for (; col + NR <= p.n; col += NR) cell<VL, MV, NR, KS>(p, walk, a, row, MR, col);
         if (col < p.n) last_columns<VL, MV, smaller(NR)>(p, walk, a, row, MR, col);
     }
-    if (row < p.m) last_rows<(MR - 1) / 16 * 16, (KS > 1)>(p, walk, a, row);
+    // On Pairs lower panels always split k: half as much code for a sum that nobody asks to be in order.
+    if (row < p.m) last_rows<(MR - 1) / 16 * 16, (KS > 1 || PAIRED<A>)>(p, walk, a, row);
 }
 
 }  // namespace pulse::PULSE_NS

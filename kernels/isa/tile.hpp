@@ -1,6 +1,7 @@
 // The inner loops, free of any policy about where results go, so that fused steps (a GRU's gates) can use them too.
 #pragma once
 #include "isa/vec.hpp"
+#include "mmm.hpp"
 
 namespace pulse::PULSE_NS {
 
@@ -33,6 +34,51 @@ PULSE_INLINE void tile(typename Vec<W>::T (&acc)[KS][NR][MV], const float* a, co
     }
     if constexpr (KS > 1)
         for (; l < k; l++) step(l, 0);
+}
+
+// Floats or Pairs that one row of A takes.
+PULSE_INLINE int64_t along(const float*, int64_t k) { return k; }
+PULSE_INLINE int64_t along(const Pair*, int64_t k) { return (k + 1) / 2; }
+
+template <int W>
+PULSE_INLINE typename Vec<W>::T floats(typename Vec<W>::Bits bits) {
+    typename Vec<W>::T v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+// The same on bf16 weights: a vector of Pairs holds k and k + 1 of W rows, which a shift and a mask make floats of.
+template <int W, int MV, int NR, int KS, bool OFF, bool UNIT>
+PULSE_INLINE void tile(typename Vec<W>::T (&acc)[KS][NR][MV], const Pair* a, const float* b, const int32_t* off,
+                       int64_t ldb, int64_t bn, int64_t k) {
+    typedef typename Vec<W>::T X;
+    const float* column[NR];
+    PULSE_UNROLL for (int j = 0; j < NR; j++) column[j] = UNIT ? b + j : b + j * bn;
+    int64_t row = 0;
+    auto step = [&](int64_t l, int s, bool upper) __attribute__((always_inline)) {
+        if constexpr (OFF) row = off[l];
+        X av[MV];
+        PULSE_UNROLL for (int i = 0; i < MV; i++) {
+            typename Vec<W>::Bits pair;
+            memcpy(&pair, a + i * W, sizeof pair);
+            av[i] = floats<W>(upper ? pair & 0xffff0000u : pair << 16);
+            if constexpr (NR > 1) PULSE_PIN(av[i]);
+        }
+        PULSE_UNROLL for (int j = 0; j < NR; j++) {
+            const X x = broadcast<W>(column[j][row]);
+            PULSE_UNROLL for (int i = 0; i < MV; i++) acc[s % KS][j][i] += av[i] * x;
+        }
+        if (upper) a += MV * W;
+        if constexpr (!OFF) row += ldb;
+    };
+    constexpr int TURN = KS > 2 ? KS : 2;
+    int64_t l = 0;
+    for (; l + TURN <= k; l += TURN) {
+        PULSE_UNROLL for (int s = 0; s < TURN; s++) step(l + s, s, s % 2);
+    }
+    if constexpr (TURN > 2)
+        for (; l + 2 <= k; l += 2) step(l, 0, false), step(l + 1, 1, true);
+    if (l < k) step(l, 0, false);
 }
 
 // acc[r][v] += R rows of A (k-major panel `HEIGHT` rows high, broadcast) times NV vectors of W columns of B, lanes along n.

@@ -49,6 +49,7 @@ template <>
 struct Vec<1> {
     typedef float T;
     typedef float Unaligned;
+    typedef uint32_t Bits;
 };
 typedef Vec<VL>::T V;
 

@@ -46,12 +46,12 @@ inline float real(int64_t bits) {
     F(dt) F(fin) F(fout) F(xf) F(yf) F(df) F(kt) F(xk) F(kf) F(step) F(dilation) F(pad) F(up)
 
 // Recurrence of a GRU after the product with W, whose rows are blocks of VL units: z, r, n per block (and all biases but
-// rb, that of R's n rows). before: linear_before_reset. w: R packed in panels of the same blocks. scratch: 3 * padded units.
+// rb, that of R's n rows). before: linear_before_reset. w: R packed in panels of the same blocks; half: as bf16. scratch: 3 * padded units.
 // Sequences of `steps`, `batch` of them; strides of gx, y and h per step (t) and sequence (b). Steps before frame 0 by
 // position * num / den - delay are skipped: zeros out, state kept.
 #define PULSE_FIELDS_gru(F)                                                                                              \
     F(gx) F(w) F(rb) F(h) F(y) F(scratch) F(units) F(before) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb)            \
-    F(position) F(num) F(den) F(delay)
+    F(position) F(num) F(den) F(delay) F(half)
 
 // y = x over up to five loops, innermost last. when: slot which must not be zero for the copy to happen.
 #define PULSE_FIELDS_copy(F)                                                                                             \
@@ -89,12 +89,12 @@ inline float real(int64_t bits) {
 // As gru, for an LSTM: blocks of i, o, f, c; peepholes: as many blocks of i, o, f, or none; c: the cell state.
 #define PULSE_FIELDS_lstm(F)                                                                                             \
     F(gx) F(w) F(peepholes) F(h) F(c) F(y) F(scratch) F(units) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb) F(cb)    \
-    F(position) F(num) F(den) F(delay)
+    F(position) F(num) F(den) F(delay) F(half)
 
 // As gru, for a plain recurrence: tanh or relu.
 #define PULSE_FIELDS_rnn(F)                                                                                              \
     F(gx) F(w) F(h) F(y) F(scratch) F(units) F(relu) F(steps) F(gxt) F(yt) F(batch) F(gxb) F(yb) F(hb) F(position) F(num) \
-    F(den) F(delay)
+    F(den) F(delay) F(half)
 
 // C = A B of computed matrices for each of n0, n1: strides am, ak, bk, bn, cm, cn, and a*, b*, c* of the loops.
 #define PULSE_FIELDS_matmul(F)                                                                                           \

@@ -10,9 +10,9 @@ namespace pulse::PULSE_NS {
 template <int MV>
 constexpr int SPLIT = MV >= CHAINS ? 1 : MV * 2 >= CHAINS ? 2 : 4;
 
-// out = start + panel of MV vectors times h.
-template <int MV, int KS = SPLIT<MV>>
-PULSE_INLINE void column(V (&out)[MV], const float* a, const float* h, int64_t k, const V (&start)[MV]) {
+// out = start + panel of MV vectors times h. A: float or Pair.
+template <int MV, class A, int KS = SPLIT<MV>>
+PULSE_INLINE void column(V (&out)[MV], const A* a, const float* h, int64_t k, const V (&start)[MV]) {
     V acc[KS][1][MV];
     PULSE_UNROLL for (int i = 0; i < MV; i++) {
         acc[0][0][i] = start[i];

@@ -50,6 +50,7 @@ class LiveWidth(click.ParamType):
 @click.option("--no-realtime", is_flag=True, help="Do not ask for real-time priority.")
 @options.source_options
 @options.engine_option
+@options.weights_option
 @options.json_option
 def command(
     model: str | None,
@@ -69,6 +70,7 @@ def command(
     outputs: list[str] | None,
     length_multiple_of: int | None,
     engine: str | None,
+    weights: str,
     as_json: bool,
 ) -> int:
     """Run MODEL on the microphone: hear what it makes, or see its outputs.
@@ -92,7 +94,7 @@ def command(
     )
     live = LiveOptions(
         frontend, rate, device, device_rate, pulse, margin / 1000, engine, record, record_input, seconds,
-        not no_realtime,
+        not no_realtime, weights=weights,
     )  # fmt: skip
     with quiet_stderr() as terminal:
         return _run(pulsed, live, Path(model).name, terminal, no_ui, as_json)

@@ -150,6 +150,17 @@ def engine_option(command: Command) -> Command:
     )(command)
 
 
+def weights_option(command: Command) -> Command:
+    """`--weights`: what the native engine stores weights in."""
+    return click.option(
+        "--weights",
+        type=click.Choice(["f32", "bf16"]),
+        default="f32",
+        show_default=True,
+        help="Storage of large weights: bf16 takes half the memory and is less exact; native engine only.",
+    )(command)
+
+
 def hints_option(command: Command) -> Command:
     """`--hints`: which kernels to take, in place of the file beside the model."""
     return click.option(

@@ -19,6 +19,7 @@ COLUMNS = ("step", "op", "us", "share", "m", "k", "n", "count", "kernel", "picke
 @click.option("--try-kernels", is_flag=True, help="Also run each product by other kernels, and give the regret.")
 @options.source_options
 @options.hints_option
+@options.weights_option
 @options.json_option
 def command(
     model: str,
@@ -28,6 +29,7 @@ def command(
     outputs: list[str] | None,
     length_multiple_of: int | None,
     hints: str | None,
+    weights: str,
     as_json: bool,
 ) -> None:
     """Run one pulse of MODEL over and over on one core and show what each native step takes.
@@ -45,7 +47,7 @@ def command(
         if pulse % opened.granularity:
             raise illegal_pulse(pulse, opened.granularity)
         width = pulse
-    found = profile(opened, width, try_kernels=try_kernels, told=_progress if try_kernels else None)
+    found = profile(opened, width, weights=weights, try_kernels=try_kernels, told=_progress if try_kernels else None)
     if try_kernels and sys.stderr.isatty():
         click.echo("", err=True)
     if as_json:

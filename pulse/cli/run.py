@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @options.source_options
 @options.hints_option
 @options.engine_option
+@options.weights_option
 def command(
     model: str,
     source: str,
@@ -43,6 +44,7 @@ def command(
     length_multiple_of: int | None,
     hints: str | None,
     engine: str | None,
+    weights: str,
     rate: int | None,
     frontend: str | None,
     downmix: bool,
@@ -67,15 +69,17 @@ def command(
         hints=hints,
     )
     if Path(source).suffix.lower() in (".npz", ".npy"):
-        run_arrays(pulsed, source, target, chunk, engine)
+        run_arrays(pulsed, source, target, chunk, engine, weights)
         return 0
     from pulse.cli.run_sound import run_sound
     from pulse.live.files import FileOptions
 
-    return run_sound(pulsed, source, target, FileOptions(frontend, rate, downmix, chunk, engine), jobs)
+    return run_sound(pulsed, source, target, FileOptions(frontend, rate, downmix, chunk, engine, weights), jobs)
 
 
-def run_arrays(pulsed: PulsedModel, source: str, target: str, chunk: int | None, engine: str | None) -> None:
+def run_arrays(
+    pulsed: PulsedModel, source: str, target: str, chunk: int | None, engine: str | None, weights: str = "f32"
+) -> None:
     """A file of arrays through a stream, into another."""
     from pulse.cli.arrays import read_arrays, write_arrays
 
@@ -83,14 +87,14 @@ def run_arrays(pulsed: PulsedModel, source: str, target: str, chunk: int | None,
         wanted = "a name that ends in .npz or .npy, since IN holds arrays"
         raise PulseError("output-unwritable", node=target, required=wanted, remedy="give OUT such a name")
     arrays = read_arrays(Path(source), [port.name for port in pulsed.inputs])
-    results = streamed(pulsed, arrays, chunk, engine)
+    results = streamed(pulsed, arrays, chunk, engine, weights)
     write_arrays(Path(target), results)
     shapes = ", ".join(f"{name} {shape_text(array.shape)}" for name, array in results.items())
     click.echo(f"wrote {target}: {shapes}", err=True)
 
 
 def streamed(
-    pulsed: PulsedModel, arrays: dict[str, np.ndarray], chunk: int | None, engine: str | None
+    pulsed: PulsedModel, arrays: dict[str, np.ndarray], chunk: int | None, engine: str | None, weights: str = "f32"
 ) -> dict[str, np.ndarray]:
     """Push `arrays` through a new stream, `chunk` source frames at a time; each output's frames joined on its axis."""
     import numpy as np
@@ -104,7 +108,7 @@ def streamed(
             )
         frames = max(frames, -(-arrays[name].shape[port.axis or 0] // port.rate))
     step = chunk or max(frames, 1)
-    stream = pulsed.stream(engine=engine)
+    stream = pulsed.stream(engine=engine, weights=weights)
     pieces: dict[str, list[np.ndarray]] = {port.name: [] for port in pulsed.outputs}
     given = {name: array for name, array in arrays.items() if name not in moving}
     for start in range(0, max(frames, 1), step):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engines", type=options.Names(), help="native, onnxruntime, reference; widths are chosen for the first."
 )
+@options.weights_option
 @click.option("--budget-ms", type=click.FloatRange(0, min_open=True), help="Largest latency allowed, in ms.")
 @click.option("--cpu-budget", type=click.FloatRange(0, min_open=True), help="Largest load allowed, in % of one core.")
 @click.option("--quick", is_flag=True, help="Under ten seconds in place of a minute, and less certain.")
@@ -58,6 +59,7 @@ def command(
     length_multiple_of: int | None,
     hints: str | None,
     engines: list[str] | None,
+    weights: str,
     budget_ms: float | None,
     cpu_budget: float | None,
     quick: bool,
@@ -96,6 +98,7 @@ def command(
             model,
             pulses,
             engines=engines,
+            weights=weights,
             frame_ms=frame,
             signal=signal,
             budget_ms=budget_ms,

@@ -57,17 +57,33 @@ class Holder(Protocol):
         ...
 
 
-def make_engine(name: str | None, model: PulsedModel) -> Engine | Holder:
-    """The engine of that name; by default native where it covers the model, else the first other one that is there."""
+WEIGHTS = ("f32", "bf16")  # what the native engine can store large weights in
+
+
+def make_engine(name: str | None, model: PulsedModel, weights: str = "f32") -> Engine | Holder:
+    """The engine of that name; by default native where it covers the model, else the first other one that is there.
+
+    `weights` other than "f32" are the native engine's alone: no other takes its place.
+    """
     proto = model.proto
+    if weights not in WEIGHTS:
+        raise PulseError("usage", node="weights", required='"f32" or "bf16"', found=repr(weights))
+    if weights != "f32" and name not in (None, "native"):
+        raise PulseError(
+            "usage",
+            node="weights",
+            required=f'the native engine, which alone stores weights as "{weights}"',
+            found=f"the engine {name!r}",
+            remedy="leave out either of the two",
+        )
     if name in (None, "native"):
         from pulse.engine.native.compile import compiled
         from pulse.engine.native.engine import NativeEngine
 
         try:
-            return NativeEngine(compiled(model))
+            return NativeEngine(compiled(model, weights))
         except PulseError as error:
-            if name == "native" or error.code not in ("engine-unsupported", "engine-missing"):
+            if name == "native" or weights != "f32" or error.code not in ("engine-unsupported", "engine-missing"):
                 raise
     if name is None:
         name = "onnxruntime" if find_spec("onnxruntime") else "reference"

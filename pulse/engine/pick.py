@@ -21,7 +21,7 @@ Layout = Literal["frame", "channel"]  # what is contiguous in B: k (frame-major)
 
 # The grammar of kernel names: instruction set, family, type of the weights, tile MRxNR, accumulators along k.
 GRAMMAR = re.compile(
-    r"(?P<isa>ref|v2|v3|v4|neon)_(?P<family>mmm|nl|dot)_(?P<type>f32)_(?P<mr>[1-9]\d*)x(?P<nr>[1-9]\d*)(k(?P<ks>[2-9]))?"
+    r"(?P<isa>ref|v2|v3|v4|neon)_(?P<family>mmm|nl|dot)_(?P<type>f32|bf16)_(?P<mr>[1-9]\d*)x(?P<nr>[1-9]\d*)(k(?P<ks>[2-9]))?"
 )
 
 LATENCY = {"ref": 4, "v2": 8, "v3": 5, "v4": 4, "neon": 5}  # cycles from a multiply-add to one that needs its sum
@@ -81,10 +81,10 @@ class Picks(Protocol):
 
 
 @cache
-def kernels(isa: str) -> tuple[Kernel, ...]:
-    """All kernels of one instruction set, in the order of their list."""
+def kernels(isa: str, dtype: str = "f32") -> tuple[Kernel, ...]:
+    """All kernels of one instruction set for weights of a type, "f32" or "bf16", in the order of their list."""
     return tuple(
-        Kernel(name, isa, family, mr, nr, ks, panel) for name, family, mr, nr, ks, panel in native().kernels(isa)
+        Kernel(name, isa, family, mr, nr, ks, panel) for name, family, mr, nr, ks, panel in native().kernels(isa, dtype)
     )
 
 

@@ -40,11 +40,13 @@ class Stream:
     are exactly what the full-signal model gives for the whole signal.
     """
 
-    def __init__(self, model: PulsedModel, engine: str | None = None, filler: float = 0.0) -> None:
+    def __init__(
+        self, model: PulsedModel, engine: str | None = None, filler: float = 0.0, weights: str = "f32"
+    ) -> None:
         """`filler` is what stands in for frames past the end; the outputs do not depend on it."""
         self.model = model
         self._info = model.info
-        self._engine = make_engine(engine, model)
+        self._engine = make_engine(engine, model, weights)
         self._holder = self._engine if isinstance(self._engine, Holder) else None
         self._filler = filler
         self._sides = any(p.axis is None for p in self._info.inputs)

@@ -52,6 +52,7 @@ class Chain:
         in_rate: int | None = None,
         out_rate: int | None = None,
         engine: str | None = None,
+        weights: str = "f32",
     ) -> None:
         """`rate` is the model's; sound comes at `in_rate` (by default the same) and leaves at `out_rate` (by default
         what the model gives, converted as the input was). Raises PulseError frontend-mismatch, rate-unsupported.
@@ -59,7 +60,7 @@ class Chain:
         self.wiring: Wiring = wire(model.inputs, model.outputs, front)
         self.rate, self.in_rate = rate, in_rate or rate
         self._front = front
-        self._stream = model.stream(engine=engine)
+        self._stream = model.stream(engine=engine, weights=weights)
         self._multiple = int(model.info.length_multiple * self.wiring.source.rate)
         self.engine = self._stream.engine
         self.hop = front.hop if front else 1

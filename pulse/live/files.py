@@ -36,6 +36,7 @@ class FileOptions:
         downmix: run the mean of the channels in place of each channel.
         chunk: source frames per push; None: a sensible number.
         engine: name of the engine, None for the first that covers the model.
+        weights: what it stores large weights in, "f32" or "bf16".
     """
 
     front: str | None = None
@@ -43,6 +44,7 @@ class FileOptions:
     downmix: bool = False
     chunk: int | None = None
     engine: str | None = None
+    weights: str = "f32"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class FileRunner:
     def _chain(self, file_rate: int) -> Chain:
         options = self._options
         rate = options.rate or file_rate
-        return Chain(self._model, self._front, rate=rate, in_rate=file_rate, engine=options.engine)
+        engine, weights = options.engine, options.weights
+        return Chain(self._model, self._front, rate=rate, in_rate=file_rate, engine=engine, weights=weights)
 
     def _made(
         self, file: AudioFile, chains: list[Chain], mean: bool, progress: Progress | None

@@ -44,6 +44,7 @@ class LiveOptions:
         record, record_input: WAV files for what comes out and what goes in.
         seconds: when to end, None: never.
         realtime: ask the system for real-time priority.
+        weights: what the native engine stores large weights in, "f32" or "bf16".
         quiet: seconds without a miss after which "auto" tries a narrower pulse.
     """
 
@@ -59,6 +60,7 @@ class LiveOptions:
     seconds: float | None = None
     realtime: bool = True
     quiet: float = 10.0
+    weights: str = "f32"
 
 
 class Session:
@@ -70,7 +72,7 @@ class Session:
         self._open: list[Any] = []
         grain = (model.granularity if model.pulse == "dynamic" else int(model.pulse)) * (front.hop if front else 1)
         widths, width = self._widths(model, grain, front.hop if front else 1)
-        probe = Chain(model, front, rate=options.rate, engine=options.engine)
+        probe = Chain(model, front, rate=options.rate, engine=options.engine, weights=options.weights)
         if options.record and probe.wiring.sound is None:
             raise PulseError(
                 "no-waveform-output",
@@ -111,8 +113,9 @@ class Session:
             devices.append(("output", device_of(names.loudspeaker, "output")))
         rate = agreed_rate(devices, options.device_rate or options.rate, only=options.device_rate is not None)
         self.chain = chain = Chain(
-            model, parse(options.front), rate=options.rate, in_rate=rate, out_rate=rate, engine=options.engine
-        )
+            model, parse(options.front), rate=options.rate, in_rate=rate, out_rate=rate, engine=options.engine,
+            weights=options.weights,
+        )  # fmt: skip
         self.stats = Stats(rate)
         period = min(PERIOD, width / options.rate / 2)
         microphone = self._keep(Microphone(devices[0][1], rate, wiring.channels, period))

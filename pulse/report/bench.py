@@ -45,11 +45,12 @@ class Bench:
     pulse: int
     engine: str | None
     signal: Mapping[str, np.ndarray]
+    weights: str = "f32"
     hot_us: list[list[float]] = field(default_factory=list)
     paced_us: list[list[float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.stream = self.model.stream(engine=self.engine)
+        self.stream = self.model.stream(engine=self.engine, weights=self.weights)
         self.pulses = cut(self.model.inputs, self.signal, self.pulse)
         self.inputs = {name: array.copy() for name, array in self.pulses[0].items()}
         self.outputs = {

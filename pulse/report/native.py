@@ -43,7 +43,7 @@ _KINDS = {
 
 def native_insight(bench: Bench, seconds: float) -> Insight:
     """Shares of the steps in a pulse. The input projection of a recurrence is a product like any other: linear."""
-    model = compiled(bench.model)
+    model = compiled(bench.model, bench.weights)
     steps = model.at(bench.pulse).plan.steps
     runner, _ = NativeEngine(model).bind(bench.inputs, bench.outputs)
     runner.run_on(bench.inputs, bench.outputs, 0)

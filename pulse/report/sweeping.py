@@ -37,6 +37,7 @@ def sweep(
     pulses: Sequence[int] | None = None,
     *,
     engines: Sequence[str] | None = None,
+    weights: str = "f32",
     frame_ms: float | None = None,
     signal: Mapping[str, np.ndarray] | None = None,
     budget_ms: float | None = None,
@@ -57,6 +58,7 @@ def sweep(
         source: a full-signal model, or a pulsed one.
         pulses: widths in source frames, by default 1, 2, 4, 8 and 16 times the granularity.
         engines: names; the first is the one that widths are recommended for. By default the one that streams use.
+        weights: what the native engine stores large weights in, "f32" or "bf16".
         frame_ms: milliseconds per source frame; without it loads and delays are None.
         signal: an array per input, by default noise.
         budget_ms: largest latency allowed, in ms.
@@ -91,7 +93,7 @@ def sweep(
     watch, told = Watch(), dict[tuple[str, int], Insight | None]()
     with pinned(), _no_collector():
         core = _core()
-        benches = _benches(by_width, engines, data, skipped)
+        benches = _benches(by_width, engines, weights, data, skipped)
         periods = None if frame_ms is None else [frame_ms * bench.pulse for bench in benches.values()]
         plan = schedule(periods, len(benches), len(by_width), quick)
         interrupted = False
@@ -167,6 +169,7 @@ def _figures(
 def _benches(
     by_width: Mapping[int, PulsedModel],
     engines: Sequence[str] | None,
+    weights: str,
     signal: Mapping[str, np.ndarray],
     skipped: list[dict[str, Any]],
 ) -> Benches:
@@ -176,7 +179,7 @@ def _benches(
     for name in dict.fromkeys(engines) if engines else (None,):
         for width, model in by_width.items():
             try:
-                bench = Bench(model, width, name, signal)
+                bench = Bench(model, width, name, signal, weights)
             except PulseError as error:
                 if error.code != "engine-unsupported":
                     raise

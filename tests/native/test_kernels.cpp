@@ -1,4 +1,5 @@
 // Every kernel this CPU runs, on buffers of exactly the size they need: the sanitizers see any step outside.
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,17 @@ std::vector<float> numbers(Random& random, long count) {
     return v;
 }
 
+// The nearest float that bf16 holds, by the definition: of the two around x the nearer, at equal distance the even one.
+float rounded(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t below = bits & 0xffff0000u, above = below + 0x10000u, rest = bits & 0xffffu;
+    const bool up = rest > 0x8000u || (rest == 0x8000u && (below & 0x10000u) != 0);
+    const uint32_t nearest = up ? above : below;
+    memcpy(&x, &nearest, sizeof x);
+    return x;
+}
+
 // A buffer without slack at its end, which std::vector does not promise.
 struct Exact {
     std::unique_ptr<float[]> data;
@@ -43,11 +55,14 @@ void try_product(const KernelInfo& kernel, Random& random) {
     const bool frame = kernel.family == pulse::Family::dot || (kernel.family == pulse::Family::mmm && random.below(2));
     const bool columns = kernel.family != pulse::Family::nl && random.below(2);
     const bool offsets = kernel.family != pulse::Family::dot && random.below(2);
-    const std::vector<float> a = numbers(random, m * k), b = numbers(random, k * n), c = numbers(random, m * n),
+    std::vector<float> a = numbers(random, m * k);
+    const std::vector<float> b = numbers(random, k * n), c = numbers(random, m * n),
                              bias = numbers(random, m), slope = numbers(random, m);
     Exact eb(b), ec(c), ebias(bias), eslope(slope);
     std::unique_ptr<char[]> packed(new char[pulse::packed_bytes(kernel.type, kernel.panel, m, k)]);
     pulse::pack(kernel.type, kernel.panel, a.data(), k, 1, m, k, packed.get());
+    if (kernel.type == pulse::Type::bf16)
+        for (float& x : a) x = rounded(x);
 
     Product p;
     p.a = packed.get(), p.b = eb.data.get(), p.c = ec.data.get();
@@ -94,13 +109,50 @@ void try_packing(int64_t panel, int64_t m, int64_t k) {
     CHECK(at == out.size(), "panel %d", static_cast<int>(panel));
 }
 
+// The same in Pairs of k, the second of the last zero where k is odd.
+void try_packing_halves(int64_t panel, int64_t m, int64_t k, Random& random) {
+    constexpr pulse::Type HALF = pulse::Type::bf16;
+    const std::vector<float> a = numbers(random, m * k);
+    std::vector<pulse::Pair> out(pulse::packed_bytes(HALF, panel, m, k) / sizeof(pulse::Pair));
+    pulse::pack(HALF, panel, a.data(), k, 1, m, k, out.data());
+    size_t at = 0;
+    for (int64_t row = 0, height = 0; row < m; row += height) {
+        height = pulse::panel_height(panel, m - row);
+        CHECK(at * sizeof(pulse::Pair) == pulse::packed_bytes(HALF, panel, row, k), "row %d", static_cast<int>(row));
+        for (int64_t l = 0; l < k; l += 2)
+            for (int64_t i = 0; i < height; i++, at++)
+                for (int64_t half = 0; half < 2; half++) {
+                    const bool there = row + i < m && l + half < k;
+                    const float wanted = there ? rounded(a[static_cast<size_t>((row + i) * k + l + half)]) : 0.0f;
+                    const uint32_t bits = half ? out[at] & 0xffff0000u : out[at] << 16;
+                    float found;
+                    memcpy(&found, &bits, sizeof found);
+                    CHECK(found == wanted, "row %d, k %d", static_cast<int>(row + i), static_cast<int>(l + half));
+                }
+    }
+    CHECK(at == out.size(), "panel %d", static_cast<int>(panel));
+}
+
+// Ties go to even, what is not finite stays so.
+void try_rounding() {
+    const uint32_t cases[][2] = {{0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, {0x7f7fffff, 0x7f80},
+                                 {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7f800001, 0x7fc0}, {0x80000000, 0x8000}};
+    for (const auto& [given, wanted] : cases) {
+        float x;
+        memcpy(&x, &given, sizeof x);
+        pulse::Pair out;
+        pulse::pack(pulse::Type::bf16, 1, &x, 1, 1, 1, 1, &out);
+        CHECK(out == wanted, "%08x became %08x", given, out);
+    }
+}
+
 }  // namespace
 
 int main() {
     Random random(1);
     for (pulse::Isa isa : {pulse::Isa::ref, pulse::Isa::v2, pulse::Isa::v3, pulse::Isa::v4, pulse::Isa::neon}) {
         if (!pulse::isa_supported(isa)) continue;
-        for (const KernelInfo& kernel : pulse::kernels(isa)) {
+        for (const KernelInfo& kernel : pulse::all_kernels(isa)) {
             CHECK(pulse::find_kernel(kernel.name) == &kernel, "%s", kernel.name);
             for (int i = 0; i < 150; i++) try_product(kernel, random);
         }
@@ -109,5 +161,9 @@ int main() {
     CHECK(pulse::find_kernel("v4_mmm_f32_0x0") == nullptr, "a kernel that is in no list");
     for (int64_t panel : {1, 4, 5, 8, 16, 24, 48, 64})
         for (int64_t m = 0; m < 140; m++) try_packing(panel, m, 3);
+    for (int64_t panel : {1, 16, 32, 64})
+        for (int64_t m = 0; m < 140; m += 3)
+            for (int64_t k : {0, 1, 2, 5}) try_packing_halves(panel, m, k, random);
+    try_rounding();
     return verdict();
 }

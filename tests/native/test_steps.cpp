@@ -1,6 +1,7 @@
 // Steps against plain loops, at sizes around every edge, in every instruction set.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "bench.hpp"
 
@@ -118,10 +119,31 @@ void chains(Isa isa) {
         }
 }
 
+// Weights that bf16 holds as they are.
+std::vector<float> short_floats(int64_t count, unsigned seed) {
+    std::vector<float> v = random_floats(count, seed);
+    for (float& x : v) {
+        const int32_t cut = bits(x) & static_cast<int32_t>(0xffff0000u);
+        std::memcpy(&x, &cut, sizeof x);
+    }
+    return v;
+}
+
+// Panels of `height` rows of floats, k-major, as panels of Pairs.
+std::vector<float> halves(const std::vector<float>& panels, int64_t height, int64_t k) {
+    std::vector<float> made;
+    for (size_t panel = 0; panel < panels.size(); panel += static_cast<size_t>(height * k)) {
+        std::vector<float> part(pulse::packed_bytes(Type::bf16, height, height, k) / sizeof(float));
+        pulse::pack(Type::bf16, height, panels.data() + panel, 1, height, height, k, part.data());
+        made.insert(made.end(), part.begin(), part.end());
+    }
+    return made;
+}
+
 // One step of a GRU in double precision, r before or after R h.
-void gru_of(Isa isa, int64_t units, bool before) {
+void gru_of(Isa isa, int64_t units, bool before, bool half) {
     const int64_t lanes = isa == Isa::v4 ? 16 : isa == Isa::v3 ? 8 : 4, padded = (units + lanes - 1) / lanes * lanes, steps = 3;
-    const std::vector<float> r = random_floats(3 * units * units, 1), g = random_floats(steps * 3 * units, 2), rb = random_floats(units, 3);
+    const std::vector<float> r = (half ? short_floats : random_floats)(3 * units * units, 1), g = random_floats(steps * 3 * units, 2), rb = random_floats(units, 3);
     std::vector<float> gx(static_cast<size_t>(steps * 3 * padded)), packed(static_cast<size_t>(3 * padded * units)), bias(static_cast<size_t>(padded));
     for (int64_t u = 0; u < units; u++) bias[u] = rb[u];
     for (int64_t gate = 0; gate < 3; gate++)
@@ -136,6 +158,13 @@ void gru_of(Isa isa, int64_t units, bool before) {
                 packed[to] = r[(gate * units + u) * units + k];
             }
         }
+    if (half) {
+        const int64_t height = before ? 3 * lanes : 2 * lanes, end = before ? 3 : 2;
+        std::vector<float> first = halves({packed.begin(), packed.begin() + end * padded * units}, height, units);
+        const std::vector<float> rest = halves({packed.begin() + end * padded * units, packed.end()}, lanes, units);
+        first.insert(first.end(), rest.begin(), rest.end());
+        packed = first;
+    }
     Bench b;
     const int64_t pgx = b.port(gx), pw = b.port(packed), prb = b.port(bias), ph = b.port(random_floats(units, 4)),
                   py = b.port(std::vector<float>(static_cast<size_t>(steps * units))), pscratch = b.port(std::vector<float>(static_cast<size_t>(3 * padded)));
@@ -143,7 +172,7 @@ void gru_of(Isa isa, int64_t units, bool before) {
     gru_args s{};
     s.gx = Bench::ref(pgx), s.w = Bench::ref(pw), s.rb = before ? Bench::ref(prb) : -1, s.h = Bench::ref(ph), s.y = Bench::ref(py);
     s.scratch = Bench::ref(pscratch), s.units = units, s.before = before, s.steps = steps, s.gxt = 3 * padded, s.yt = units;
-    s.batch = 1, s.position = -1;
+    s.batch = 1, s.position = -1, s.half = half;
     b.step(OpCode::gru, s);
     b.run(isa);
     std::vector<float> want;
@@ -208,7 +237,8 @@ int main() {
     in_every_set(pools);
     in_every_set([](Isa isa) {
         for (int64_t units : {1, 5, 16, 33})
-            for (bool before : {true, false}) gru_of(isa, units, before);
+            for (bool before : {true, false})
+                for (bool half : {false, true}) gru_of(isa, units, before, half);
     });
     return verdict();
 }

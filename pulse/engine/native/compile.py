@@ -49,11 +49,13 @@ class NativeModel:
         isa: str | None = None,
         huge: bool | None = None,
         picker: Picks | None = None,
+        weights: str = "f32",
     ) -> None:
         """
         Args:
             huge: whether memory is advised into huge pages; by default unless PULSE_HUGE_PAGES is 0.
             picker: picks the kernels of products; without one they go by the rule.
+            weights: what large weights are stored in, "f32" or "bf16".
         """
         self.info = info
         self.picker = picker
@@ -68,13 +70,14 @@ class NativeModel:
             )
         self.huge = os.environ.get("PULSE_HUGE_PAGES", "1") != "0" if huge is None else huge
         self._proto = proto
-        self._weights = WeightStore(self.huge)
+        self.weights = weights
+        self._store = WeightStore(self.huge, weights)
         self._widths: dict[int, Compiled] = {}
         self._making = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made anew: native programs stay in their process."""
-        return NativeModel, (self._proto, self.info, self.isa, self.huge, self.picker)
+        return NativeModel, (self._proto, self.info, self.isa, self.huge, self.picker, self.weights)
 
     def at(self, width: int) -> Compiled:
         """The program for pulses of `width` source frames. Raises PulseError `engine-unsupported`."""
@@ -92,12 +95,12 @@ class NativeModel:
     def _compiled(self, width: int) -> Compiled:
         net = build(self._proto, self.info, width)
         run_passes(net)
-        plan, layout = lower(net, self.isa, self._weights, self.picker)
-        return Compiled(plan, layout, plan.make(*self._weights.finish()))
+        plan, layout = lower(net, self.isa, self._store, self.picker)
+        return Compiled(plan, layout, plan.make(*self._store.finish()))
 
     def with_picker(self, picker: Picks | None) -> NativeModel:
         """The same model, its kernels picked by another."""
-        return NativeModel(self._proto, self.info, self.isa, self.huge, picker)
+        return NativeModel(self._proto, self.info, self.isa, self.huge, picker, self.weights)
 
     def new_state(self, layout: Layout) -> State:
         """Memory of one stream at its start."""
@@ -108,14 +111,15 @@ class NativeModel:
 _KNOWN = "_native_model"
 
 
-def compiled(model: PulsedModel) -> NativeModel:
-    """The model's native form, made once. Raises PulseError `engine-unsupported`, `engine-missing`."""
+def compiled(model: PulsedModel, weights: str = "f32") -> NativeModel:
+    """The model's native form with weights of a type, made once. Raises PulseError `engine-unsupported`,
+    `engine-missing`."""
     from pulse.costmodel.pick import picker
 
-    found = model.__dict__.get(_KNOWN)
-    if found is None:
+    forms: dict[str, NativeModel] = model.__dict__.setdefault(_KNOWN, {})
+    if weights not in forms:
         own = picker(model.path, source=model.info.source_name, hints=model.hints)
-        found = NativeModel(model.proto, model.info, own.isa, picker=own)
-        found.at(model.info.granularity if model.info.pulse == "dynamic" else int(model.info.pulse))
-        model.__dict__[_KNOWN] = found
-    return found
+        made = NativeModel(model.proto, model.info, own.isa, picker=own, weights=weights)
+        made.at(model.info.granularity if model.info.pulse == "dynamic" else int(model.info.pulse))
+        forms[weights] = made
+    return forms[weights]

@@ -13,6 +13,7 @@ from pulse.engine.native.net import Net
 from pulse.engine.native.passes.canonical import NATIVE, canonical
 from pulse.engine.native.passes.decompose import decompose
 from pulse.engine.native.passes.simplify import simplify
+from pulse.engine.native.plan import WeightStore
 from pulse.graph.ir import Node
 
 SAMPLES = 8  # of which the best counts: others may be using the machine
@@ -45,31 +46,33 @@ class Roof:
         return Roof(max(float(native().peak_flops(isa)) for _ in range(SAMPLES)), bandwidth(isa, size))
 
 
-def limit_us(net: Net, isa: str) -> float:
+def limit_us(net: Net, isa: str, weights: str = "f32") -> float:
     """Microseconds of a pulse if nothing but its products took time: the sum over products of the larger of what the
     multiply-adds and what reading the weights takes, these coming from the cache that holds the model's all.
 
-    `net` is as built; products are those of the graph, before any are merged. The net is changed.
+    `net` is as built; products are those of the graph, before any are merged. The net is changed. `weights` is what
+    large weights are stored in.
     """
-    works = products(net)
+    works = products(net, weights)
     roof = Roof.of(isa, sum(w.bytes for w in works))
     return sum(w.count * roof.ns(w.macs, w.bytes) for w in works) / 1e3
 
 
-def products(net: Net) -> list[Work]:
+def products(net: Net, weights: str = "f32") -> list[Work]:
     """Every product with constant weights."""
     for run in (decompose, simplify, canonical):
         run(net)
-    return [work for node in net.nodes for work in _works(net, node)]
+    store = WeightStore(huge=False, dtype=weights)
+    return [work for node in net.nodes for work in _works(net, node, store)]
 
 
-def _works(net: Net, node: Node) -> list[Work]:
+def _works(net: Net, node: Node, store: WeightStore) -> list[Work]:
     if node.op in ("GRU", "LSTM", "RNN"):
         w, r = (net.constants.get(n) for n in node.inputs[1:3])
         if w is None or r is None:
             return []
         steps, batch = net.shape(node.inputs[0])[:2]
-        return [Work(w.size * steps * batch, 4 * w.size), Work(r.size * batch, 4 * r.size, steps)]
+        return [Work(w.size * steps * batch, store.bytes_of(w)), Work(r.size * batch, store.bytes_of(r), steps)]
     if node.domain != NATIVE:
         return []
     weight = node.attrs["weight"]
@@ -79,7 +82,7 @@ def _works(net: Net, node: Node) -> list[Work]:
         columns = prod(net.shape(node.outputs[0])) // weight.shape[0]
     else:
         columns = prod(net.shape(node.inputs[0])) // weight.shape[0]
-    return [Work(weight.size * columns, 4 * weight.size)]
+    return [Work(weight.size * columns, store.bytes_of(weight))]
 
 
 @cache

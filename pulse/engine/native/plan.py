@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 SHARED, OWN, TABLES, ARENA, STATE, FIRST_PORT = range(6)  # regions, as in kernels/program.hpp
 SHIFT = 40
+HALVED = 8192  # weights of a layer, 32 KiB: fewer stay float32 in any case
+BYTES = {"f32": 4, "bf16": 2}  # of one weight
+LARGEST_HALF = 3.38e38  # beyond it rounding to bf16 may give infinity
 
 
 # What the step `integers` computes, as in kernels/ops/integers.cpp.
@@ -74,35 +77,47 @@ class WeightStore:
     What the first program needs goes into the shared arena; what a later one needs besides goes into its own.
     """
 
-    def __init__(self, huge: bool) -> None:
+    def __init__(self, huge: bool, dtype: str = "f32") -> None:
+        """`dtype` is what large weights are to be stored in: "f32", or "bf16", which takes half the bytes."""
         self.huge = huge
+        self.dtype = dtype
         self.shared: Arena | None = None
-        self._known: dict[tuple[bytes, int], Buffer] = {}
-        self._own: dict[tuple[bytes, int], Buffer] = {}
-        self._pending: list[tuple[Buffer, np.ndarray, int]] = []
+        self._known: dict[tuple[bytes, int, str], Buffer] = {}
+        self._own: dict[tuple[bytes, int, str], Buffer] = {}
+        self._pending: list[tuple[Buffer, np.ndarray, int, str]] = []
         self._end = 0
 
-    def put(self, array: np.ndarray, panel: int = 0) -> Buffer:
-        """Memory that holds the array as it is, or matrices (groups, m, k), each packed in panels."""
+    def kept_as(self, weight: np.ndarray) -> str:
+        """What to store a layer's weights in. Small ones stay float32, for they cost little; so do those beyond the
+        largest finite bf16."""
+        halved = self.dtype == "bf16" and weight.size >= HALVED and np.abs(weight).max() < LARGEST_HALF
+        return "bf16" if halved else "f32"
+
+    def bytes_of(self, weight: np.ndarray) -> int:
+        """What a layer's weights take, without padding."""
+        return BYTES[self.kept_as(weight)] * weight.size
+
+    def put(self, array: np.ndarray, panel: int = 0, dtype: str = "f32") -> Buffer:
+        """Memory that holds the array as it is, or matrices (groups, m, k), each packed in panels of a type."""
         array = np.ascontiguousarray(array, np.float32)
-        key = (blake2b(array.tobytes(), digest_size=16, person=str(array.shape)[:16].encode()).digest(), panel)
+        key = (blake2b(array.tobytes(), digest_size=16, person=str(array.shape)[:16].encode()).digest(), panel, dtype)
         found = self._known.get(key) or self._own.get(key)
         if found is not None:
             return found
-        size = native().packed_floats(panel, *array.shape[1:]) * len(array) if panel else array.size
+        size = native().packed_floats(panel, *array.shape[1:], dtype) * len(array) if panel else array.size
         buffer = Buffer("weights", size, index=SHARED if self.shared is None else OWN, offset=self._end)
         self._end += -(-size // ALIGN) * ALIGN
         (self._known if self.shared is None else self._own)[key] = buffer
-        self._pending.append((buffer, array, panel))
+        self._pending.append((buffer, array, panel, dtype))
         return buffer
 
     def finish(self) -> tuple[Arena, Arena]:
         """Packs what is new; the arena that all programs share, and the program's own."""
         arena: Arena = native().Arena(self._end, self.huge)
-        for buffer, array, panel in self._pending:
+        for buffer, array, panel, dtype in self._pending:
             if panel:
                 for group, matrix in enumerate(array):
-                    arena.pack(buffer.offset + group * (buffer.size // len(array)), panel, matrix)
+                    arena.pack(buffer.offset + group * (buffer.size // len(array)), panel, matrix, dtype)
             else:
                 arena.array[buffer.offset : buffer.offset + array.size] = array.reshape(-1)
         self._pending, self._own, self._end = [], {}, 0

@@ -18,6 +18,7 @@ from pulse.engine.native.net import build
 from pulse.engine.native.plan import Step
 from pulse.engine.pick import Kernel, Picked, Picks, cycles, kernels
 from pulse.engine.timing import pinned
+from pulse.errors import PulseError
 
 if TYPE_CHECKING:
     from pulse.model import PulsedModel
@@ -58,18 +59,29 @@ class _Choice:
     by: str
 
 
-def profile(model: PulsedModel, pulse: int, *, try_kernels: bool = False, told: Told | None = None) -> dict[str, Any]:
+def profile(
+    model: PulsedModel, pulse: int, *, weights: str = "f32", try_kernels: bool = False, told: Told | None = None
+) -> dict[str, Any]:
     """The table of one pulse of `pulse` source frames, with the keys of `pulse profile --json`; times in microseconds.
 
     Args:
+        weights: what large weights are stored in, "f32" or "bf16"; the limit counts the bytes that they take.
         try_kernels: also run each product by its likeliest other kernels, in place, and give the regret: by how much
-            the one in use is slower than the best.
+            the one in use is slower than the best. Float32 weights only, whose kernels there is a choice of.
         told: called with what is done and what there is to do, while kernels are tried.
 
     Raises:
-        PulseError: `engine-unsupported` names what has no native form.
+        PulseError: `engine-unsupported` names what has no native form, `usage` for kernels to try on bf16 weights.
     """
-    native_model = compiled(model)
+    if try_kernels and weights != "f32":
+        raise PulseError(
+            "usage",
+            node="--try-kernels",
+            required="float32 weights, whose kernels are picked one by one",
+            found=f"weights {weights}",
+            remedy="leave out --try-kernels or --weights",
+        )
+    native_model = compiled(model, weights)
     with pinned():
         bench = _Bench(native_model, pulse)
         total, inside, times = bench.measure()
@@ -79,12 +91,13 @@ def profile(model: PulsedModel, pulse: int, *, try_kernels: bool = False, told: 
         if try_kernels:
             _regrets(native_model, pulse, steps, rows, told)
         net = build(model.proto, model.info, pulse)
-        limit = limit_us(net, native_model.isa)
+        limit = limit_us(net, native_model.isa, weights)
     return {
         "model": model.info.source_name,
         "pulse": pulse,
         "cpu": cpu_name(),
         "isa": native_model.isa,
+        "weights": weights,
         "total_us": total,
         "python_us": max(total - inside, 0.0),
         "limit_us": limit,

@@ -42,7 +42,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel, its number in the table of its instruction set, and who picked it."""
+    """A kernel, its number in the table of its instruction set (all types, float32 first), and who picked it."""
 
     kernel: Kernel
     index: int
@@ -84,6 +84,23 @@ def choose(shape: Shape, panel: int, isa: str, picker: Picks | None = None) -> C
     fitting = [(i, k) for i, k in enumerate(kernels(isa)) if k.panel == panel and shape.takes(k)]
     index, kernel = min(fitting, key=lambda item: (cost(shape, item[1]), shape.n % item[1].nr != 0, -item[1].nr))
     return Choice(kernel, index, "rule")
+
+
+def halved(choice: Choice, isa: str) -> Choice | None:
+    """The bf16 kernel nearest to the one chosen for float32 weights: in the height of its panels, then in its columns,
+    then in its sums along k. None where there is none of that family."""
+    chosen, first = choice.kernel, len(kernels(isa))
+    found = [(i, kernel) for i, kernel in enumerate(kernels(isa, "bf16")) if kernel.family == chosen.family]
+    if not found:
+        return None
+
+    def distance(item: tuple[int, Kernel]) -> tuple[int, int, int, int]:
+        kernel = item[1]
+        far = abs(kernel.panel - chosen.panel)
+        return far, abs(kernel.nr - chosen.nr), -kernel.nr, abs(kernel.ks - chosen.ks)
+
+    index, kernel = min(found, key=distance)
+    return Choice(kernel, first + index, choice.picked_by)
 
 
 def cost(shape: Shape, kernel: Kernel) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pulse.engine.native.lower.choose import Shape, choose, choose_panel, layout_of
+from pulse.engine.native.lower.choose import Shape, choose, choose_panel, halved, layout_of
 from pulse.engine.native.lower.context import Context, Unsupported, merged
 from pulse.engine.native.memory import View
-from pulse.engine.native.plan import Field, Ref
+from pulse.engine.native.plan import BYTES, Field, Ref
 from pulse.graph.ir import Node
 
 ACTS = ("none", "relu", "leaky", "prelu", "sigmoid", "tanh")
@@ -130,7 +130,11 @@ def product(
     shape = Shape(m, k, n, bn == 1 and cn == 1 and n > 1, contiguous, cm != 1, widths, layout, attrs["act"])
     panel = choose_panel(shape, ctx.isa, ctx.picker)
     choice = choose(shape, panel, ctx.isa, ctx.picker)
-    packed = ctx.weights.put(weight, panel)
+    dtype = ctx.weights.kept_as(weight)
+    if dtype == "bf16":
+        half = halved(choice, ctx.isa)
+        choice, dtype = (half, dtype) if half else (choice, "f32")
+    packed = ctx.weights.put(weight, choice.kernel.panel, dtype)
     args: dict[str, Field] = {
         "kernel": choice.index,
         "a": Ref(packed),
@@ -149,7 +153,7 @@ def product(
     count = int(np.prod([loop.count for loop in loops], dtype=np.int64)) if loops else 1
     ctx.step(
         "product", args, m=m, k=k, n=n, count=count, kernel=choice.kernel.name, picked_by=choice.picked_by,
-        layout=layout, macs=m * k * n * count, bytes=4 * m * k * groups, act=attrs["act"], takes=shape.takes,
+        layout=layout, macs=m * k * n * count, bytes=BYTES[dtype] * m * k * groups, act=attrs["act"], takes=shape.takes,
     )  # fmt: skip
 
 

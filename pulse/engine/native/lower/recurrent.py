@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pulse.engine.isa import native
 from pulse.engine.native.lower.context import Context, Unsupported
 from pulse.engine.native.lower.product import product
 from pulse.engine.native.memory import Buffer, View
-from pulse.engine.native.plan import Field, Ref
+from pulse.engine.native.plan import BYTES, Field, Ref
 from pulse.graph.ir import Node
 from pulse.streaming.functions import DOMAIN
 
@@ -121,7 +122,8 @@ class Layer:
             "steps": self.steps, "batch": self.batch, "units": self.units,
         }  # fmt: skip
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, dtype: str) -> dict[str, Any]:
+        """What a profile wants to know; `dtype` is what the recurrent weights are stored in."""
         count = self.steps * self.batch
         m = self.gates * self.units
         return {
@@ -130,7 +132,7 @@ class Layer:
             "n": 1,
             "count": count,
             "macs": m * self.units * count,
-            "bytes": 4 * m * self.units,
+            "bytes": BYTES[dtype] * m * self.units,
         }
 
 
@@ -150,15 +152,17 @@ def gru(ctx: Context, node: Node) -> None:
         if before:
             rb[last] = 0
         gx = layer.project(d, interleaved(layer.w[d], 3, lanes), interleaved(wb + rb, 3, lanes))
+        dtype = ctx.weights.kept_as(layer.r[d])
         if before:
-            packed = ctx.weights.put(interleaved(layer.r[d], 3, lanes)[None], 3 * lanes)
+            packed = ctx.weights.put(interleaved(layer.r[d], 3, lanes)[None], 3 * lanes, dtype)
         else:
             both = interleaved(layer.r[d, : 2 * layer.units], 2, lanes), interleaved(layer.r[d, last], 1, lanes)
-            packed = ctx.weights.put(np.concatenate([_panels(both[0], 2 * lanes), _panels(both[1], lanes)]))
-        args = layer.arguments(gx, y, h, d, packed, 3)
+            parts = [_panels(both[0], 2 * lanes, dtype), _panels(both[1], lanes, dtype)]
+            packed = ctx.weights.put(np.concatenate(parts))
+        args = layer.arguments(gx, y, h, d, packed, 3) | {"half": int(dtype == "bf16")}
         args["rb"] = Ref(ctx.weights.put(interleaved(kept, 1, lanes))) if before else None
         args["before"] = int(before)
-        ctx.step("gru", args, kernel="gru", picked_by="-", **layer.facts())
+        ctx.step("gru", args, kernel="gru", picked_by="-", **layer.facts(dtype))
     if copied is not None:
         ctx.copy(y, copied)
 
@@ -179,12 +183,13 @@ def lstm(ctx: Context, node: Node) -> None:
     for d in range(layer.directions):
         bias = interleaved(layer.bias[d, :rows] + layer.bias[d, rows:], 4, lanes)
         gx = layer.project(d, interleaved(layer.w[d], 4, lanes), bias)
-        packed = ctx.weights.put(interleaved(layer.r[d], 4, lanes)[None], 4 * lanes)
-        args = layer.arguments(gx, y, h, d, packed, 3)
+        dtype = ctx.weights.kept_as(layer.r[d])
+        packed = ctx.weights.put(interleaved(layer.r[d], 4, lanes)[None], 4 * lanes, dtype)
+        args = layer.arguments(gx, y, h, d, packed, 3) | {"half": int(dtype == "bf16")}
         args |= {"c": Ref(c.buffer, c.offset + d * c.strides[0]), "cb": c.strides[1], "peepholes": None}
         if peepholes is not None and peepholes[d].any():
             args["peepholes"] = Ref(ctx.weights.put(interleaved(peepholes[d], 3, lanes)))
-        ctx.step("lstm", args, kernel="lstm", picked_by="-", **layer.facts())
+        ctx.step("lstm", args, kernel="lstm", picked_by="-", **layer.facts(dtype))
     if copied is not None:
         ctx.copy(y, copied)
 
@@ -201,13 +206,16 @@ def rnn(ctx: Context, node: Node) -> None:
         units, lanes = layer.units, ctx.lanes
         bias = interleaved(layer.bias[d, :units] + layer.bias[d, units:], 1, lanes)
         gx = layer.project(d, interleaved(layer.w[d], 1, lanes), bias)
-        packed = ctx.weights.put(interleaved(layer.r[d], 1, lanes)[None], lanes)
-        args = layer.arguments(gx, y, h, d, packed, 2) | {"relu": int(acts[d] == "Relu")}
-        ctx.step("rnn", args, kernel="rnn", picked_by="-", **layer.facts())
+        dtype = ctx.weights.kept_as(layer.r[d])
+        packed = ctx.weights.put(interleaved(layer.r[d], 1, lanes)[None], lanes, dtype)
+        args = layer.arguments(gx, y, h, d, packed, 2) | {"relu": int(acts[d] == "Relu"), "half": int(dtype == "bf16")}
+        ctx.step("rnn", args, kernel="rnn", picked_by="-", **layer.facts(dtype))
     if copied is not None:
         ctx.copy(y, copied)
 
 
-def _panels(weight: np.ndarray, height: int) -> np.ndarray:
-    """Rows in panels of `height`, k-major within each, as one vector."""
-    return weight.reshape(-1, height, weight.shape[1]).swapaxes(1, 2).reshape(-1)
+def _panels(weight: np.ndarray, height: int, dtype: str) -> np.ndarray:
+    """Rows in panels of `height` as they lie in memory, in one vector of floats."""
+    arena = native().Arena(native().packed_floats(height, *weight.shape, dtype), False)
+    arena.pack(0, height, weight, dtype)
+    return np.array(arena.array)
