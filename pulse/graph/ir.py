@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,3 +133,27 @@ def subgraph_reads(graph: onnx.GraphProto) -> set[str]:
         own |= set(node.outputs)
     reads |= {o.name for o in graph.output} - own
     return reads
+
+
+def reading(graph: onnx.GraphProto, names: Mapping[str, str]) -> onnx.GraphProto:
+    """A copy of a subgraph that reads outer values under other names, in the subgraphs inside it too."""
+    out = onnx.GraphProto()
+    out.CopyFrom(graph)
+    own = {i.name for i in out.input} | {i.name for i in out.initializer} | {o for n in out.node for o in n.output}
+    outer = {old: new for old, new in names.items() if old not in own}
+    for proto in out.node:
+        for i, name in enumerate(proto.input):
+            proto.input[i] = outer.get(name, name)
+        for attribute in proto.attribute:
+            if attribute.HasField("g"):
+                attribute.g.CopyFrom(reading(attribute.g, outer))
+    return out
+
+
+def closed(graph: onnx.GraphProto, known: Mapping[str, np.ndarray]) -> onnx.GraphProto:
+    """A copy of a subgraph that holds the outer values it reads, as far as they are known: for work on it alone."""
+    out = onnx.GraphProto()
+    out.CopyFrom(graph)
+    for name in sorted(subgraph_reads(graph) & known.keys()):
+        out.initializer.append(numpy_helper.from_array(known[name], name))
+    return out

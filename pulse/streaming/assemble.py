@@ -11,7 +11,7 @@ import onnx
 from pulse import manifest as mf
 from pulse.graph.export import to_model
 from pulse.graph.expr import Expr
-from pulse.graph.ir import Graph, Node, Port
+from pulse.graph.ir import Graph, Node, Port, captured, reading
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
 from pulse.streaming.emit import Emitter, State
@@ -55,7 +55,7 @@ def assemble(
     for name, value in delivered:
         _deliver(emit, found, value.name, name, renamed)
     states = _prune(emit, list(outputs))
-    wires = {i for node in emit.nodes for i in node.inputs if i}
+    wires = {name for node in emit.nodes for name in captured(node)}
     length = emit.length_input if emit.length_input in wires else None
     position = emit.position_input if any(s.input == emit.position_input for s in states) else None
     used = [i for i in inputs if i.name in wires or i.name in outputs]
@@ -108,6 +108,9 @@ def _rename(emit: Emitter, found: Analysis, old: str, new: str, renamed: dict[st
     for node in emit.nodes:
         node.inputs = [new if i == old else i for i in node.inputs]
         node.outputs = [new if o == old else o for o in node.outputs]
+        for key, graph in node.attrs.items():
+            if isinstance(graph, onnx.GraphProto):
+                node.attrs[key] = reading(graph, {old: new})
     if old in emit.constants:
         emit.constants[new] = emit.constants.pop(old)
     for key, kept in found.values.items():
@@ -132,7 +135,7 @@ def _prune(emit: Emitter, outputs: list[str]) -> list[State]:
         if name in states:
             todo.append(states[name].output)
         if name in producer:
-            todo.extend(i for i in producer[name].inputs if i)
+            todo.extend(captured(producer[name]))
     emit.nodes = [node for node in emit.nodes if any(o in alive for o in node.outputs)]
     for node in emit.nodes:
         if node.op in _OPTIONAL_OUTPUTS and not node.domain:

@@ -12,7 +12,7 @@ from pulse.errors import PulseError
 from pulse.graph.expr import Expr, NotAffine
 from pulse.graph.fold import fold
 from pulse.graph.functions import function_body
-from pulse.graph.ir import Graph, Node, captured
+from pulse.graph.ir import Graph, Node, captured, closed
 from pulse.graph.limits import TooLarge, numbers
 from pulse.graph.signature import Input
 from pulse.streaming.context import Context
@@ -56,7 +56,7 @@ class _Walk:
     def __init__(self, graph: Graph, inputs: list[Input], granularity: int, promise: int) -> None:
         self.graph, self.inputs = graph, inputs
         reserved = [p.name for p in graph.inputs]
-        self.emit = Emitter(reserved)
+        self.emit = Emitter(reserved, [p.name for p in graph.outputs])
         self.context = Context(self.emit, graph.opset, granularity, promise)
         self.rules = load_rules()
         self.values: dict[str, Value] = {"": Value(Const(np.zeros(0), 0))}
@@ -176,8 +176,12 @@ class _Walk:
     def known(self, node: Node, facts: list[Const | None]) -> list[Value]:
         arrays = [None if f is None else f.value for f in facts]
         dtypes = [0 if f is None else f.dtype for f in facts]
+        outer = {n: self.value(n, node).fact for n in captured(node)}
+        constants = {n: f.value for n, f in outer.items() if isinstance(f, Const) and not f.symbolic}
+        attrs = {k: closed(v, constants) if isinstance(v, onnx.GraphProto) else v for k, v in node.attrs.items()}
+        run = Node(node.op, node.inputs, node.outputs, attrs, node.name)
         try:
-            results = fold(node, arrays, dtypes, self.graph.opset)
+            results = fold(run, arrays, dtypes, self.graph.opset)
         except ValueError as error:
             if isinstance(error, (NotAffine, TooLarge)):
                 raise

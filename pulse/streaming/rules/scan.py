@@ -10,7 +10,7 @@ from onnx import helper
 
 from pulse.errors import PulseError
 from pulse.graph.expr import Expr
-from pulse.graph.ir import Node, subgraph_reads
+from pulse.graph.ir import Node, closed, reading, subgraph_reads
 from pulse.streaming.context import Context
 from pulse.streaming.facts import Const, Poison, Static, Stream, Value
 from pulse.streaming.rules import Inputs, rule
@@ -36,17 +36,23 @@ def scan(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     states, streams = list(inputs[: len(inputs) - scanned]), list(inputs[len(inputs) - scanned :])
     _check(ctx, node, states, streams)
     ready = [v for v in streams if v is not None]
-    if not _runs_ahead(node, states):  # then frames known beforehand are run like any other
+    if not _runs_ahead(ctx, node, states):  # then frames known beforehand are run like any other
         ready = [ctx.align(v, max(stream_of(v).delay, 0)) for v in ready]
     aligned, length = ctx.join(ready, node)
     return _emit(ctx, node, states, aligned, length)
 
 
-def _runs_ahead(node: Node, states: list[Value | None]) -> bool:
+def _runs_ahead(ctx: Context, node: Node, states: list[Value | None]) -> bool:
     """Whether frames known beforehand can be run at conversion time."""
     axes = [*(node.attrs.get("scan_input_axes") or []), *(node.attrs.get("scan_output_axes") or [])]
     known = all(v is not None and isinstance(v.fact, Const) for v in states)
-    return known and not any(axes) and not subgraph_reads(node.attrs["body"])
+    return known and not any(axes) and len(_outer_constants(ctx, node)) == len(subgraph_reads(node.attrs["body"]))
+
+
+def _outer_constants(ctx: Context, node: Node) -> dict[str, np.ndarray]:
+    """What the body reads from outside and is known, by its name in the source."""
+    facts = {name: ctx.outer[name].fact for name in subgraph_reads(node.attrs["body"])}
+    return {name: fact.value for name, fact in facts.items() if isinstance(fact, Const)}
 
 
 def _after_prefix(
@@ -56,7 +62,8 @@ def _after_prefix(
     arrays = [v.fact.value for v in states if v is not None and isinstance(v.fact, Const)]
     arrays += [p for v in streams if (p := stream_of(v).prefix) is not None]
     outputs = [o or f"output{i}" for i, o in enumerate(node.outputs)]
-    made = ctx.evaluate(Node("Scan", node.inputs, outputs, node.attrs, node.name), arrays)
+    attrs = {**node.attrs, "body": closed(node.attrs["body"], _outer_constants(ctx, node))}
+    made = ctx.evaluate(Node("Scan", node.inputs, outputs, attrs, node.name), arrays)
     return made[: len(states)], made[len(states) :]
 
 
@@ -83,6 +90,16 @@ def _check(ctx: Context, node: Node, states: list[Value | None], streams: list[V
             )
     if any(v is None or not isinstance(v.fact, (Const, Static)) for v in states):
         raise ctx.misfit(node, "an initial state that is a stream")
+    for name in sorted(subgraph_reads(node.attrs["body"])):
+        fact = ctx.outer[name].fact
+        if not isinstance(fact, (Const, Static)) or (isinstance(fact, Const) and fact.symbolic):
+            raise PulseError(
+                "loop-over-stream",
+                node=node.label,
+                required="a body that reads, of the signal, the frames it scans",
+                found=f"`{name}`, read from outside: the whole of it at every frame",
+                remedy="make it a scanned input, or leave this output out with --outputs",
+            )
 
 
 def _emit(ctx: Context, node: Node, states: list[Value | None], streams: list[Value], length: Expr) -> list[Value]:
@@ -124,15 +141,14 @@ def _shapes(
     ctx: Context, node: Node, body: onnx.GraphProto, inputs: list[Value | None]
 ) -> list[tuple[int, tuple[int, ...]]]:
     """(type, shape) of the outputs: those that ONNX infers, not what the body declares, which may be stale."""
-    bare = onnx.GraphProto()
-    bare.CopyFrom(body)
+    bare = closed(body, {ctx.use(ctx.outer[n]): a for n, a in _outer_constants(ctx, node).items()})
     for output in bare.output:
         output.type.tensor_type.ClearField("shape")
     outputs = [f"output{i}" for i in range(len(body.output))]  # those that nobody reads, too
     run = Node("Scan", node.inputs, outputs, {**node.attrs, "body": bare}, node.name)
     try:
         found = ctx.shapes(run, inputs)
-    except PulseError:  # values from outside have no shapes here
+    except PulseError:  # values from outside that are known at run time only have no shapes here
         run.attrs["body"] = body
         return ctx.shapes(run, inputs)
     states = len(inputs) - node.attrs["num_scan_inputs"]
@@ -145,14 +161,7 @@ def _shapes(
 
 def _renamed(ctx: Context, body: onnx.GraphProto) -> onnx.GraphProto:
     """The body, what it reads from outside under the names that the pulsed graph uses."""
-    out = onnx.GraphProto()
-    out.CopyFrom(body)
-    own = {o for n in body.node for o in n.output} | {p.name for p in body.input}
-    for proto in out.node:
-        for i, name in enumerate(proto.input):
-            value = ctx.outer.get(name)
-            if value is not None and name not in own:
-                proto.input[i] = ctx.use(value)
+    out = reading(body, {n: ctx.use(ctx.outer[n]) for n in subgraph_reads(body)})
     _own_outputs(out)
     return out
 
