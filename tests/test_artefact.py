@@ -18,7 +18,7 @@ import onnx
 import pytest
 from click.testing import CliRunner
 from nets import from_text
-from oracle import Arrays, Case, Full, compare
+from oracle import Arrays, Case, Full, assert_streams, compare
 from published import GRAPHS, graph
 
 import pulse
@@ -354,3 +354,28 @@ def test_recurrence_behind_look_ahead_runs_elsewhere(
     assert model.outputs[0].delay == 2
     model.save(tmp_path / "flat.onnx", flat=True)
     assert_same(source, op, model.manifest, runtime(tmp_path / "flat.onnx"), None)
+
+
+# ---- names that the pulsed graph would like to use itself
+
+TAKEN = ["position", "position.next", "length", "frames", "at_start", "const", "x.history", "x.history.next", "y.h",
+         "y.h.next", "no_bias", "y.early", "b.delay"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("width", [2, "dynamic"])
+def test_outputs_keep_their_names(name: str, width: int | str) -> None:
+    text = (
+        "(float[1,4,S] x, float[4,4,4] w1, float[1,9,4] w2, float[1,9,3] w3) => (float y, float other) "
+        "{ a = Conv<pads=[1,2]>(x, w1) b = Conv<pads=[2,1]>(a, w1) other = Add(b, a) "
+        "c = Transpose<perm=[2,0,1]>(b) y = GRU<hidden_size=3>(c, w2, w3) }"
+    )
+    source = from_text(text)
+    source.graph.output[1].name = name
+    next(n for n in source.graph.node if n.output[0] == "other").output[0] = name
+    model = pulse.convert(source, width)
+    onnx.checker.check_model(model.proto, full_check=True)
+    assert [o.name for o in model.outputs] == ["y", name]
+    names = [p.name for p in (*model.proto.graph.input, *model.proto.graph.output)]
+    assert len(set(names)) == len(names)
+    assert_streams(source, widths=[width], lengths=(9,), engines=["onnxruntime", "reference"], least=False)

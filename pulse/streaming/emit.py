@@ -27,14 +27,16 @@ class State:
 
 
 class Emitter:
-    """Collects the nodes of the pulsed graph. Names are unique; `reserved` are names that only their owner may get."""
+    """Collects the nodes of the pulsed graph. Names are unique; `reserved` are names that only their owner may get,
+    `outputs` those that no state may have: the graph's inputs and outputs keep their names to the end."""
 
-    def __init__(self, reserved: Sequence[str]) -> None:
+    def __init__(self, reserved: Sequence[str], outputs: Sequence[str] = ()) -> None:
         self.nodes: list[Node] = []
         self.constants: dict[str, np.ndarray] = {}
         self.states: list[State] = []
         self.functions: set[str] = set()
         self.names = set(reserved)
+        self._outputs = frozenset(outputs)
         self.position_input = ""
         self.length_input = ""
         self._frames = ""
@@ -42,13 +44,13 @@ class Emitter:
         self._counts: dict[str, int] = {}
         self._clock: tuple[str, int, int] | None = None  # an input, its stream axis and factor: what counts frames
 
-    def unique(self, hint: str) -> str:
-        """A free name near the hint."""
+    def unique(self, hint: str, port: bool = False) -> str:
+        """A free name near the hint; `port`: for an input or output that the source does not have."""
         hint = hint or "value"
         if hint.startswith("_inlfunc_"):  # reserved by ONNX Runtime's inliner
             hint = "v" + hint
         name = hint
-        while name in self.names:
+        while name in self.names or (port and name in self._outputs):
             self._counts[hint] = self._counts.get(hint, 0) + 1
             name = f"{hint}.{self._counts[hint]}"
         self.names.add(name)
@@ -90,8 +92,8 @@ class Emitter:
     def open_state(self, hint: str, shape: tuple[int, ...], dtype: int) -> State:
         """A new state pair. Read it by `current`; `finish` gives it its next value. Raises TooLarge."""
         numbers(shape, "a state")
-        name = self.unique(hint)
-        state = State(name, self.unique(f"{name}.next"), shape, dtype)
+        name = self.unique(hint, port=True)
+        state = State(name, self.unique(f"{name}.next", port=True), shape, dtype)
         self.states.append(state)
         return state
 
@@ -162,7 +164,7 @@ class Emitter:
 
     def _emit_length(self, expr: Expr) -> str:
         if not self.length_input:
-            self.length_input = self.unique("length")
+            self.length_input = self.unique("length", port=True)
         # 0 says unknown and a negative length says that the signal was empty.
         known = self._cached(
             ("signal",),
