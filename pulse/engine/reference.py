@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
+from onnx import inliner
 from onnx.reference import ReferenceEvaluator
 
 from pulse.engine.failure import unsupported
@@ -13,14 +14,15 @@ from pulse.engine.reference_ops import repaired
 
 
 class ReferenceEngine:
-    """Runs the function form op by op in numpy."""
+    """Runs the graph op by op in numpy, its functions inlined: inside them onnx.reference takes no mended operators."""
 
     name = "reference"
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         try:
             opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
-            self._evaluator = ReferenceEvaluator(proto, new_ops=repaired(opset))
+            flat = inliner.inline_local_functions(proto) if proto.functions else proto
+            self._evaluator = ReferenceEvaluator(flat, new_ops=repaired(opset))
             self._outputs = list(self._evaluator.output_names)
         except Exception as error:  # of any kind, for a graph that is not whole
             raise unsupported(self.name, "a graph that onnx.reference loads", error) from None

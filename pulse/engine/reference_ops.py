@@ -42,6 +42,17 @@ class LRN(OpRun):
         return ((x / scale ** attrs["beta"]).astype(x.dtype),)
 
 
+class LpNormalization(OpRun):
+    """onnx.reference divides by the sum of the numbers, not of their sizes, where p is 1."""
+
+    op_domain = ""
+
+    def _run(self, x: np.ndarray, **attrs: Any) -> tuple[np.ndarray]:
+        axis, p = attrs.get("axis"), attrs.get("p")
+        size = np.linalg.norm(x, ord=2 if p is None else p, axis=-1 if axis is None else axis, keepdims=True)
+        return (np.divide(x, size, out=np.zeros_like(x), where=size != 0),)
+
+
 class DequantizeLinear(OpRun):
     """The form of opsets 10 to 18, which onnx.reference has lost."""
 
@@ -60,4 +71,4 @@ class DequantizeLinear(OpRun):
 
 def repaired(opset: int) -> list[type[OpRun]]:
     """What a ReferenceEvaluator for that opset takes as `new_ops`."""
-    return [ConvTranspose, LRN, *RECURRENT, *([DequantizeLinear] if opset < 19 else [])]
+    return [ConvTranspose, LRN, LpNormalization, *RECURRENT, *([DequantizeLinear] if opset < 19 else [])]
