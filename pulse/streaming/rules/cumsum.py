@@ -8,7 +8,7 @@ from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
 from pulse.streaming.emit import np_type
-from pulse.streaming.facts import Value
+from pulse.streaming.facts import Const, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import const_ints, normal_axis, stream_of
 
@@ -19,8 +19,10 @@ def cumsum(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
     fact = stream_of(value)
     assert value is not None
     axis = normal_axis((const_ints(ctx, node, inputs[1], "axis") or [0])[0], len(fact.shape))
+    # Exporters write an axis of shape [1], which runtimes take and the standard does not.
+    number = Value(Const.of(np.array(axis, np.int64)), "axis")
     if axis != fact.axis:
-        return ctx.per_frame(node, inputs, fact.axis)
+        return ctx.per_frame(node, [value, number], fact.axis)
     if node.attrs.get("reverse"):
         raise PulseError(
             "reversed-axis",
@@ -38,7 +40,7 @@ def cumsum(ctx: Context, node: Node, inputs: Inputs) -> list[Value]:
         carried = np.take(prefix, [-1], axis=axis)
     current = ctx.emit.current(state, carried)
     name = f"{node.outputs[0]}.own"
-    sums = ctx.emit.node("CumSum", [block, ctx.use(inputs[1])], {}, [name], label=node.name)[0]
+    sums = ctx.emit.node("CumSum", [block, ctx.use(number)], {}, [name], label=node.name)[0]
     made = ctx.emit.node("Add", [sums, current], outputs=node.outputs)[0]
     ctx.emit.finish(state, _last(ctx, made, axis))
     out = fact.on(prefix=prefix, affine=None)

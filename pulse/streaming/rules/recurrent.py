@@ -10,7 +10,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.graph.ir import Node
 from pulse.streaming.context import Context
-from pulse.streaming.emit import rate_attrs
+from pulse.streaming.emit import np_type, rate_attrs
 from pulse.streaming.facts import Const, Poison, Static, Stream, Value
 from pulse.streaming.rules import Inputs, rule
 from pulse.streaming.rules.framewise import refuse_mixing, stream_of
@@ -197,9 +197,9 @@ def _emit(
         return ctx.emit.node(node.op, inputs, attrs, outputs, label=node.name)
     if not weights[2]:
         gates = {"GRU": 6, "LSTM": 8, "RNN": 2}[node.op]
-        weights[2] = ctx.emit.const(np.zeros((hidden[0], gates * hidden[2]), np.float32), "no_bias")
+        weights[2] = ctx.emit.const(np.zeros((hidden[0], gates * hidden[2]), np_type(fact.dtype)), "no_bias")
     if cell.peepholes and not peepholes:
-        peepholes = ctx.emit.const(np.zeros((hidden[0], 3 * hidden[2]), np.float32), "no_peepholes")
+        peepholes = ctx.emit.const(np.zeros((hidden[0], 3 * hidden[2]), np_type(fact.dtype)), "no_peepholes")
     inputs = [ctx.use(value), *weights, *now] + ([peepholes] if cell.peepholes else []) + [ctx.emit.position()]
     clock = rate_attrs(_TIME, fact.rate, fact.delay)
     del clock["axis"]
