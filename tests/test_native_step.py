@@ -67,7 +67,18 @@ WRONG = {
     "missing-input": lambda i, o: ({"feat_erb": i["feat_erb"]}, o),
     "frames-mismatch": lambda i, o: ({n: np.repeat(a, 2, axis=2) for n, a in i.items()}, o),
 }
+
+
+def askew(array: np.ndarray) -> np.ndarray:
+    """The same at an odd address."""
+    made = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
 STRANGE = {
+    "an input at an odd address": lambda i, o: ({**i, "feat_erb": askew(i["feat_erb"])}, o),
+    "an output at an odd address": lambda i, o: (i, {**o, "e0": askew(o["e0"])}),
     "strided": lambda i, o: ({**i, "feat_erb": np.asfortranarray(np.repeat(i["feat_erb"], 2, axis=0))[:1]}, o),
     "read-only": lambda i, o: (i, {**o, "e0": np.broadcast_to(np.float32(0), o["e0"].shape)}),
     "not arrays": lambda i, o: ({n: a.tolist() for n, a in i.items()}, o),
@@ -86,6 +97,8 @@ def test_arrays_that_do_not_fit_are_told_before_anything_runs(case: str) -> None
     before = stream.snapshot()
     with pytest.raises(PulseError) as refused:
         stream.step(*({**WRONG, **STRANGE}[case](good, outputs)))
+    with pytest.raises(PulseError):  # so too where these arrays are the first
+        model.stream(engine="native").step(*({**WRONG, **STRANGE}[case](good, outputs)))
     if case in WRONG:
         assert refused.value.code == case
     after = stream.snapshot()

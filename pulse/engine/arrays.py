@@ -83,13 +83,17 @@ def _check(port: Port, array: Any, shape: tuple[int, ...], written: bool) -> Non
             found=f"shape {array.shape}",
             remedy="give whole pulses of one width; `push` takes any number of frames",
         )
-    if not array.flags.c_contiguous or (written and not array.flags.writeable):
+    if not array.flags.c_contiguous or not array.flags.aligned or (written and not array.flags.writeable):
         raise PulseError(
             "wrong-shape",
             node=port.name,
-            required="a contiguous array" + (" that can be written to" if written else ""),
-            found="a read-only array" if array.flags.c_contiguous else f"strides {array.strides}",
-            remedy=f"numpy.ascontiguousarray(array) for inputs, numpy.empty({shape}, '{array.dtype}') for outputs",
+            required="a contiguous, aligned array" + (" that can be written to" if written else ""),
+            found=f"strides {array.strides}"
+            if not array.flags.c_contiguous
+            else "a read-only array"
+            if array.flags.aligned
+            else "numbers at odd addresses",
+            remedy=f"array.copy() for inputs, numpy.empty({shape}, '{array.dtype}') for outputs",
         )
 
 

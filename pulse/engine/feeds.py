@@ -118,7 +118,9 @@ class Feeds:
         return {next(iter(self._ports)): data}
 
     @staticmethod
-    def _check(port: Port, array: np.ndarray) -> np.ndarray:
+    def _check(port: Port, array: Any) -> np.ndarray:
+        if isinstance(array, np.generic) and not port.shape:
+            array = np.asarray(array)  # numpy makes such scalars of arrays without axes
         check_type(port, array)
         fits = array.ndim == len(port.shape) and all(
             i == port.axis or d == port.shape[i] for i, d in enumerate(array.shape)

@@ -172,6 +172,14 @@ class Stream:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes back to a snapshot of this model, of whatever width it was taken."""
+        if not isinstance(snapshot, Snapshot):
+            raise PulseError(
+                "snapshot-mismatch",
+                node="restore",
+                required="what snapshot of this model returned",
+                found=type(snapshot).__name__,
+                remedy="keep the object that snapshot returns; it can be copied and pickled",
+            )
         wanted = {s.input: (s.shape, np_type(s.dtype)) for s in self._info.states}
         found = {k: (v.shape, v.dtype) for k, v in snapshot.states.items()}
         if wanted != found or set(snapshot.emitted) != {p.name for p in self._info.outputs}:
