@@ -214,6 +214,22 @@ def test_a_list_of_inputs_with_a_hole(op: str) -> None:
     assert caught.value.code == "invalid-model"
 
 
+@pytest.mark.parametrize("hole", [0, 1])
+def test_a_list_of_outputs_with_a_hole(hole: int) -> None:
+    """Likewise, where the source is run to compare with."""
+    model = from_text("(float[1,4,S] x) => (float y) { a, b = Split<axis=1>(x) y = Relu(a) }")
+    pulsed = pulse.convert(model).proto
+    for holed in (model, pulsed):
+        node = next(n for n in holed.graph.node if n.op_type == "Split")
+        next(n for n in holed.graph.node if n.op_type == "Relu").input[0] = node.output[1 - hole]
+        node.output[hole] = ""
+    for call, given in ((pulse.convert, model), (pulse.load, pulsed)):
+        with pytest.raises(pulse.PulseError) as caught:
+            call(given)
+        assert caught.value.code == "invalid-model"
+        assert caught.value.found == f"none for output {hole}"
+
+
 def test_outcomes_are_counted() -> None:
     """The harness on its own: a range by two workers has one outcome a number."""
     found = run(0, 40, workers=2)

@@ -1,7 +1,10 @@
-"""Empty names among the inputs of a list (those of Max, Concat, Sum …): onnx's checker takes them for left out, as
-optional inputs may be; ONNX Runtime reads them all, and crashes."""
+"""Empty names in a list of inputs (of Max, Concat, Sum …) or of outputs (of Split): onnx's checker takes them for left
+out, as optional ones may be; ONNX Runtime reads or writes them all, and crashes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import onnx
 from onnx import defs
@@ -16,14 +19,21 @@ def refuse_holes(model: onnx.ModelProto, opset: int) -> None:
     for node in nodes:
         if node.domain or not defs.has(node.op_type, opset, ""):
             continue
-        formal = defs.get_schema(node.op_type, opset, "").inputs
-        if formal and formal[-1].option == defs.OpSchema.FormalParameterOption.Variadic:
-            listed = list(node.input)[len(formal) - 1 :]
-            if "" in listed:
-                raise PulseError(
-                    "invalid-model",
-                    node=f"{node.name or (node.output[0] if node.output else '?')} ({node.op_type})",
-                    required="a name for every input",
-                    found=f"none for input {len(formal) + listed.index('')}",
-                    remedy="leave the input out, or name the value that is meant",
-                )
+        schema = defs.get_schema(node.op_type, opset, "")
+        _refuse(node, "input", schema.inputs, list(node.input))
+        _refuse(node, "output", schema.outputs, list(node.output))
+
+
+def _refuse(node: onnx.NodeProto, kind: str, formal: Sequence[Any], names: list[str]) -> None:
+    """A list has values of one type: what If, Loop and Scan take and give may be left out."""
+    if not formal or formal[-1].option != defs.OpSchema.FormalParameterOption.Variadic:
+        return
+    listed = names[len(formal) - 1 :]
+    if "" in listed and (kind == "input" or formal[-1].is_homogeneous):
+        raise PulseError(
+            "invalid-model",
+            node=f"{node.name or next(filter(None, node.output), '?')} ({node.op_type})",
+            required=f"a name for every {kind}",
+            found=f"none for {kind} {len(formal) - 1 + listed.index('')}",
+            remedy="leave the input out, or name the value that is meant" if kind == "input" else "name it",
+        )
