@@ -22,6 +22,7 @@ from pulse.graph.load import Source, read_model
 from pulse.source import streaming_part
 from pulse.streaming.assemble import Identity, assemble
 from pulse.streaming.facts import Value
+from pulse.targets import file_target
 
 if TYPE_CHECKING:
     from pulse.engine.stream import Stream as LiveStream
@@ -265,21 +266,22 @@ def open_model(
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file under a temporary name beside it, then renames: no half-written file is ever seen."""
+    place = file_target(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
+            os.replace(temporary, place)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
+    except OSError as error:
         raise PulseError(
             "output-unwritable",
             node=str(path),
             required="a path that can be written",
-            found=getattr(error, "strerror", None) or str(error),
+            found=error.strerror or str(error),
             remedy="choose another place with -o",
         ) from None

@@ -11,6 +11,7 @@ import numpy as np
 
 from pulse import npz
 from pulse.errors import PulseError
+from pulse.targets import file_target
 
 
 def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
@@ -50,14 +51,15 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         raise PulseError(
             "output-unwritable", node=str(path), required="a .npz", found=f"outputs {_listed(list(arrays))}"
         )
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    place = file_target(path)
+    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
         with open(beside, "xb") as file:
             if single:
                 np.save(file, next(iter(arrays.values())))
             else:
                 npz.save(file, arrays)
-        os.replace(beside, path)
+        os.replace(beside, place)
     except OSError as error:
         raise PulseError("output-unwritable", node=str(path), found=error.strerror or str(error)) from error
     finally:

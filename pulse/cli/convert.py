@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 from pulse.cli import options
 from pulse.cli.output import print_json, print_table, shape_text
 from pulse.errors import PulseError
+from pulse.targets import file_target
 
 if TYPE_CHECKING:
     from pulse.model import PulsedModel
@@ -58,8 +58,7 @@ def command(
     """
     frame = options.milliseconds(frame_ms, rate, hop)
     target = Path(output) if output else default_output(Path(model), width)
-    if target.exists() and Path(model).exists() and os.path.samefile(target, model):
-        raise PulseError("output-unwritable", node=str(target), found="it is the source model")
+    file_target(target, Path(model))
     from pulse.model import convert
 
     pulsed = convert(
@@ -79,7 +78,7 @@ def command(
 
 def default_output(source: Path, width: int | str) -> Path:
     """`enc.pulse4.onnx` or `enc.pulsedyn.onnx` beside `enc.onnx`."""
-    return source.with_name(f"{source.stem}.pulse{'dyn' if width == 'dynamic' else width}.onnx")
+    return source.parent / f"{source.stem}.pulse{'dyn' if width == 'dynamic' else width}.onnx"
 
 
 def verified(pulsed: PulsedModel) -> dict[str, Any]:

@@ -30,7 +30,8 @@ def guarded(call: Callable[[], Any], as_json: bool = False) -> int:
     try:
         with _warnings_told():
             value = call()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # started with its stdout closed
+            sys.stdout.flush()
     except PulseError as error:
         return report(error, as_json)
     except click.UsageError as error:

@@ -10,6 +10,7 @@ import click
 from pulse.cli import options
 from pulse.cli.output import shape_text
 from pulse.errors import PulseError
+from pulse.targets import file_target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,6 +69,8 @@ def command(
         length_multiple_of=length_multiple_of,
         hints=hints,
     )
+    if Path(source).is_file():
+        file_target(Path(target), Path(model), Path(source))
     if Path(source).suffix.lower() in (".npz", ".npy"):
         run_arrays(pulsed, source, target, chunk, engine, weights)
         return 0

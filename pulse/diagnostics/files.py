@@ -81,8 +81,8 @@ ENTRIES = (
         "output-unwritable",
         2,
         what="the output cannot be written there",
-        why="The folder is missing, read-only or full, or the path is that of the model being read. Results are "
-        "written to a neighbouring file and moved into place, so that nothing half-written is left.",
+        why="The folder is missing, read-only or full, or the path is that of a device or a file being read. Results "
+        "are written to a neighbouring file and moved into place, so that nothing half-written is left.",
         example="pulse convert enc.onnx --pulse 4 -o enc.onnx      # would overwrite the source",
         remedy="Give another path, or make the folder.",
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +37,8 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, str]:
         return _whole(_decode(source, "model")), "model"
     path = Path(source)
     try:
+        if stat.S_ISCHR(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "a device, which may never end")
         data = path.read_bytes()
     except FileNotFoundError:
         raise PulseError(

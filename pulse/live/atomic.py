@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pulse.errors import PulseError
+from pulse.targets import file_target
 
 
 @contextlib.contextmanager
@@ -20,14 +21,15 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Where the system can (Linux), it has no name until then, so that not even a kill leaves anything behind; elsewhere
     it has a hidden temporary name beside `path`. Raises PulseError output-unwritable.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    place = file_target(path)
+    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
-        with _nameless(path.parent) or open(beside, "xb") as file:
+        with _nameless(place.parent) or open(beside, "xb") as file:
             yield file
             file.flush()
             if file.name != str(beside):
                 _name(f"/proc/self/fd/{file.fileno()}", beside)
-        os.replace(beside, path)
+        os.replace(beside, place)
     except OSError as error:
         raise unwritable(path, error) from error
     finally:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pulse.live.atomic import unwritable
 from pulse.live.wav import WavWriter
+from pulse.targets import file_target
 
 
 class Recorder:
@@ -26,7 +27,8 @@ class Recorder:
 
     def __init__(self, path: Path, rate: int, channels: int) -> None:
         """Raises PulseError output-unwritable."""
-        self.path, self._part = path, path.with_name(path.name + ".part")
+        self.path = file_target(path)
+        self._part = self.path.with_name(self.path.name + ".part")
         try:
             self._file = open(self._part, "wb")  # noqa: SIM115 (closed by the thread)
         except OSError as error:

@@ -11,6 +11,7 @@ from pulse.report.html import render
 from pulse.report.plots import PLOTS, WIDE
 from pulse.report.spreadsheet import as_csv
 from pulse.report.svg import standalone
+from pulse.targets import file_target
 
 
 def write(
@@ -46,6 +47,6 @@ def check_writable(html: Path | None, csv: Path | None, plots: Path | None) -> N
     except OSError as error:
         raise PulseError("output-unwritable", node=str(plots), found=error.strerror or str(error)) from error
     for path in (html, csv):
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            found = "a folder" if path.is_dir() else f"no folder {path.absolute().parent}"
+        if path is not None and not (folder := file_target(path).parent).is_dir():
+            found = f"no folder {folder}"
             raise PulseError("output-unwritable", node=str(path), required="a file that can be written", found=found)
