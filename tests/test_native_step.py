@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -148,6 +149,34 @@ def test_streams_in_two_threads_do_not_meet() -> None:
         thread.join()
     for mine, single in zip(got, want, strict=True):
         assert all(np.array_equal(mine[n], single[n]) for n in single)
+
+
+@pytest.mark.timeout(60)
+def test_a_second_thread_in_a_stream_is_told() -> None:
+    model = pulsed(ENC, 4)
+    stream, signal, outputs = model.stream(engine="native"), noise(model.inputs, 4), blank(model)
+    stream.step(signal, outputs)
+    runner, stop = stream._bound, threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            with contextlib.suppress(ValueError):  # now and then it is this thread that is told
+                runner.time(0, 2000)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    told = []
+    fresh = {n: a.copy() for n, a in signal.items()}
+    for call in (lambda: stream.step(signal, outputs), lambda: stream.step(fresh, outputs), lambda: stream.push(fresh)):
+        while True:  # between two of its calls the other thread does not run the stream
+            try:
+                call()
+            except PulseError as error:
+                told.append(error.code)
+                break
+    stop.set()
+    thread.join()
+    assert told == ["stream-busy"] * 3
 
 
 def fading() -> onnx.ModelProto:

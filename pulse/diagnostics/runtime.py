@@ -84,6 +84,15 @@ ENTRIES = (
         remedy="`--engine onnxruntime` runs the same file; without `--engine` this happens by itself.",
     ),
     Diagnostic(
+        "stream-busy",
+        2,
+        what="two threads run one stream at the same time",
+        why="A stream holds the state of one signal, and its pulses follow one another. Streams of one model share "
+        "what does not change, so that one more costs little.",
+        example="Thread(target=stream.push, args=(left,)); Thread(target=stream.push, args=(right,))",
+        remedy="Make a stream for every thread: `model.stream()`.",
+    ),
+    Diagnostic(
         "snapshot-mismatch",
         2,
         what="the snapshot belongs to another model",

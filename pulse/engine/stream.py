@@ -10,6 +10,7 @@ import numpy as np
 
 from pulse.engine.arrays import check_pulse, pulse_width
 from pulse.engine.base import Holder, make_engine
+from pulse.engine.failure import busy
 from pulse.engine.feeds import Feeds
 from pulse.errors import PulseError
 from pulse.manifest import Port
@@ -102,9 +103,12 @@ class Stream:
         Args:
             inputs: an array per input, one pulse long; outputs: an array per output of the pulse's shape, written to.
         """
-        if self._bound is not None and self._bound.step(inputs, outputs, 0):
-            self._stepped += 1
-            return
+        try:
+            if self._bound is not None and self._bound.step(inputs, outputs, 0):
+                self._stepped += 1
+                return
+        except ValueError:
+            raise busy() from None
         self._check_open()
         if self._feeds.frames():
             raise PulseError(
@@ -116,7 +120,12 @@ class Stream:
             )
         if self._holder is not None:
             runner, width = self._holder.bind(inputs, outputs)
-            runner.run_on(inputs, outputs, 0)
+            try:
+                ran = runner.run_on(inputs, outputs, 0)
+            except ValueError:
+                raise busy() from None
+            if not ran:
+                raise AssertionError("arrays that native code refuses and the checks do not")
             self._bound, self._stride, self._stepped = runner, width, 1
             return
         width = pulse_width(inputs, self._info)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pulse.engine.arrays import check_pulse, pulse_shape, pulse_width
-from pulse.engine.failure import unsupported
+from pulse.engine.failure import busy, unsupported
 from pulse.engine.isa import native
 from pulse.engine.native.compile import NativeModel
 from pulse.engine.native.lower.program import Layout
@@ -112,7 +112,10 @@ class NativeEngine:
         """The same; None, and nothing done, for arrays that do not fit."""
         bench = self._bench(width)
         outputs = {name: np.empty(shape, np.float32) for name, shape in bench.outputs.items()}
-        return outputs if bench.runner.run_on(inputs, outputs, length) else None
+        try:
+            return outputs if bench.runner.run_on(inputs, outputs, length) else None
+        except ValueError:
+            raise busy() from None
 
     def bind(self, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> tuple[Runner, int]:
         """Checks arrays for `step`; the native runner of their width and that width. Raises PulseError."""
