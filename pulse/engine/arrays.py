@@ -1,8 +1,8 @@
-"""What callers hand over for one pulse, checked in words before anything runs on it."""
+"""What callers hand over, checked in words before anything runs on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,26 +31,37 @@ def check_pulse(arrays: Any, ports: Sequence[Port], width: int, written: bool = 
         )
     for name in arrays:
         if name not in known:
-            raise PulseError(
-                "wrong-name",
-                node=str(name),
-                required=f"one of the {kind}s {', '.join(known)}",
-                found=f"`{name}`",
-                remedy=f"use the model's {kind} names",
-            )
+            raise wrong_name(name, known, kind)
     for port in ports:
         if port.name not in arrays:
-            raise PulseError(
-                "missing-input",
-                node=port.name,
-                required=f"arrays for {', '.join(known)}",
-                found=f"arrays for {', '.join(arrays) or 'nothing'}",
-                remedy=f"give every {kind} with every pulse",
-            )
+            raise missing([port.name], known, arrays, f"give every {kind} with every pulse")
         _check(port, arrays[port.name], pulse_shape(port, width), written)
 
 
-def _check(port: Port, array: Any, shape: tuple[int, ...], written: bool) -> None:
+def wrong_name(name: object, known: Iterable[str], kind: str = "input") -> PulseError:
+    """For an array under a name that is none of the model's."""
+    return PulseError(
+        "wrong-name",
+        node=str(name),
+        required=f"one of the {kind}s {', '.join(known)}",
+        found=f"`{name}`",
+        remedy=f"use the model's {kind} names",
+    )
+
+
+def missing(names: Sequence[str], known: Iterable[str], given: Iterable[str], remedy: str) -> PulseError:
+    """For arrays that were not given, beside those `given`."""
+    return PulseError(
+        "missing-input",
+        node=", ".join(names),
+        required=f"arrays for {', '.join(known)}",
+        found=f"arrays for {', '.join(given) or 'nothing'}",
+        remedy=remedy,
+    )
+
+
+def check_type(port: Port, array: Any) -> None:
+    """Raises PulseError `wrong-dtype` for what is no numpy array of the port's type."""
     wanted = np_type(port.dtype)
     if not isinstance(array, np.ndarray) or array.dtype != wanted:
         raise PulseError(
@@ -60,6 +71,10 @@ def _check(port: Port, array: Any, shape: tuple[int, ...], written: bool) -> Non
             found=str(array.dtype) if isinstance(array, np.ndarray) else type(array).__name__,
             remedy=f"convert it, as in array.astype('{wanted}')",
         )
+
+
+def _check(port: Port, array: Any, shape: tuple[int, ...], written: bool) -> None:
+    check_type(port, array)
     if array.shape != shape:
         raise PulseError(
             "wrong-shape",
@@ -74,7 +89,7 @@ def _check(port: Port, array: Any, shape: tuple[int, ...], written: bool) -> Non
             node=port.name,
             required="a contiguous array" + (" that can be written to" if written else ""),
             found="a read-only array" if array.flags.c_contiguous else f"strides {array.strides}",
-            remedy=f"numpy.ascontiguousarray(array) for inputs, numpy.empty({shape}, '{wanted}') for outputs",
+            remedy=f"numpy.ascontiguousarray(array) for inputs, numpy.empty({shape}, '{array.dtype}') for outputs",
         )
 
 

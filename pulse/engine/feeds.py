@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.engine.arrays import check_type, missing, wrong_name
 from pulse.errors import PulseError
 from pulse.manifest import Port
 from pulse.streaming.emit import np_type
@@ -28,16 +29,11 @@ class Feeds:
         arrays = self._named(data)
         checked = {n: self._check(self._ports[n], a) for n, a in arrays.items()}
         counts = {n: self._source_frames(self._ports[n], checked[n]) for n in self._waiting if n in checked}
-        missing = [n for n in self._waiting if n not in checked]
-        missing += [n for n, p in self._ports.items() if p.axis is None and n not in self._latest and n not in checked]
-        if missing:
-            raise PulseError(
-                "missing-input",
-                node=", ".join(missing),
-                required=f"arrays for {', '.join(self._ports)}",
-                found=f"arrays for {', '.join(checked) or 'nothing'}",
-                remedy="give every input that streams with every push, the others with the first",
-            )
+        absent = [n for n in self._waiting if n not in checked]
+        absent += [n for n, p in self._ports.items() if p.axis is None and n not in self._latest and n not in checked]
+        if absent:
+            remedy = "give every input that streams with every push, the others with the first"
+            raise missing(absent, self._ports, checked, remedy)
         if len(set(counts.values())) > 1:
             raise PulseError(
                 "frames-mismatch",
@@ -109,13 +105,7 @@ class Feeds:
         if isinstance(data, Mapping):
             for name in data:
                 if name not in self._ports:
-                    raise PulseError(
-                        "wrong-name",
-                        node=str(name),
-                        required=f"one of the inputs {', '.join(self._ports)}",
-                        found=f"`{name}`",
-                        remedy="use the model's input names",
-                    )
+                    raise wrong_name(name, self._ports)
             return data
         if len(self._ports) != 1:
             raise PulseError(
@@ -128,16 +118,8 @@ class Feeds:
         return {next(iter(self._ports)): data}
 
     @staticmethod
-    def _check(port: Port, array: Any) -> np.ndarray:
-        wanted = np_type(port.dtype)
-        if not isinstance(array, np.ndarray) or array.dtype != wanted:
-            raise PulseError(
-                "wrong-dtype",
-                node=port.name,
-                required=f"a numpy array of {wanted}",
-                found=str(array.dtype) if isinstance(array, np.ndarray) else type(array).__name__,
-                remedy=f"convert it, as in array.astype('{wanted}')",
-            )
+    def _check(port: Port, array: np.ndarray) -> np.ndarray:
+        check_type(port, array)
         fits = array.ndim == len(port.shape) and all(
             i == port.axis or d == port.shape[i] for i, d in enumerate(array.shape)
         )
