@@ -15,6 +15,7 @@ from typing import Any
 
 from pulse.costmodel.cells import acceptable
 from pulse.costmodel.features import Machine
+from pulse.costmodel.files import parsed, read_bytes
 from pulse.costmodel.shapes import Product
 from pulse.costmodel.table import Fitted
 
@@ -45,23 +46,23 @@ class Constraint:
 
 def read_constraints(path: str | Path) -> list[Constraint]:
     """Read a file of constraints. Raises PulseError `constraints-invalid`, `file-not-found` or `file-unreadable`."""
-    label = str(path)
-    try:
-        entries = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(entries, list):
-            raise ValueError("no list")
-        return [_read(entry) for entry in entries]
-    except FileNotFoundError:
-        raise PulseError("file-not-found", node=label, required="a file of constraints", found="no such file") from None
-    except OSError as error:
-        raise PulseError("file-unreadable", node=label, found=error.strerror or str(error)) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PulseError(
+
+    def invalid(found: str) -> PulseError:
+        return PulseError(
             "constraints-invalid",
-            node=label,
+            node=str(path),
             required='a list such as [{"product": "32 9 96 channel none l2", "one_of": ["*_nl_*"]}]',
-            found=f"{type(error).__name__}: {error}"[:200],
-        ) from None
+            found=found,
+        )
+
+    return parsed(read_bytes(path, "a file of constraints"), _loads, invalid)
+
+
+def _loads(text: str) -> list[Constraint]:
+    entries = json.loads(text)
+    if not isinstance(entries, list):
+        raise ValueError("no list")
+    return [_read(entry) for entry in entries]
 
 
 def _read(entry: dict[str, Any]) -> Constraint:

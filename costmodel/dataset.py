@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pulse.costmodel.files import read_bytes
 from pulse.costmodel.shapes import HOMES, Product
 
 from pulse.errors import PulseError
@@ -85,14 +86,7 @@ class Dataset:
 
 def read_dataset(path: str | Path) -> Dataset:
     """Read a data set. Raises PulseError `file-not-found`, `file-unreadable` or `dataset-corrupt`."""
-    label = str(path)
-    try:
-        raw = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise PulseError("file-not-found", node=label, required="a data set", found="no such file") from None
-    except OSError as error:
-        raise PulseError("file-unreadable", node=label, found=error.strerror or str(error)) from None
-    return parse_dataset(raw, label)
+    return parse_dataset(read_bytes(path, "a data set"), str(path))
 
 
 def parse_dataset(raw: bytes, label: str) -> Dataset:
@@ -108,8 +102,8 @@ def parse_dataset(raw: bytes, label: str) -> Dataset:
         if line == "samples":
             break
         if key in found:
-            isa, *rest = value.split()
-            found[key][isa] = rest
+            isa, _, rest = value.partition(" ")
+            found[key][isa] = rest.split()
         else:
             facts[key] = value
     else:

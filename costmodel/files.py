@@ -1,11 +1,39 @@
-"""Writing results: whole or not at all, and never over what is there without being told to."""
+"""Reading files with their faults told, and writing them: whole or not at all, and not over a file unless told to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from pulse.errors import PulseError
+
+# What comes of reading a text that is not as it should be: wrong keys and types, numbers beyond all bounds, lists
+# nested without end.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+Read = TypeVar("Read")
+
+
+def read_bytes(path: str | Path, what: str) -> bytes:
+    """What a file holds. Raises PulseError `file-not-found` or `file-unreadable`."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise PulseError("file-not-found", node=str(path), required=what, found="no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
+        found = getattr(error, "strerror", None) or str(error)
+        raise PulseError("file-unreadable", node=str(path), required=what, found=found) from None
+
+
+def parsed(data: bytes, parse: Callable[[str], Read], invalid: Callable[[str], PulseError]) -> Read:
+    """`parse` of a text; what goes wrong is told by `invalid`, the error for these words."""
+    try:
+        return parse(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise invalid("bytes that are no text") from None
+    except MALFORMED as error:
+        raise invalid(f"{type(error).__name__}: {error}"[:200]) from None
 
 
 def check_free(path: Path, force: bool) -> None:

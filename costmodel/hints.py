@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pulse.costmodel.cells import kernel_from_name
+from pulse.costmodel.files import parsed, read_bytes
 from pulse.costmodel.shapes import ACTS, LAYOUTS, Product
 
 from pulse.errors import PulseError, PulseWarning
@@ -124,29 +125,29 @@ def usable(entries: Sequence[Hints], cpu: str, isa: str, kernels: Sequence[str])
 
 def load(path: str | Path) -> list[Hints]:
     """The entries of a file. Raises PulseError `hints-invalid`, `file-not-found` or `file-unreadable`."""
-    label = str(path)
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data.get("format") != FORMAT:
-            raise ValueError("a file of another kind")
-        if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']}, where this pulse reads {VERSION}")
-        entries = [_read(entry) for entry in data["entries"]]
-        if not entries:
-            raise ValueError("no entry")
-        return entries
-    except FileNotFoundError:
-        raise PulseError("file-not-found", node=label, required="a file of hints", found="no such file") from None
-    except OSError as error:
-        raise PulseError("file-unreadable", node=label, found=error.strerror or str(error)) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PulseError(
+
+    def invalid(found: str) -> PulseError:
+        return PulseError(
             "hints-invalid",
-            node=label,
+            node=str(path),
             required="hints as `pulse tune` writes them",
-            found=f"{type(error).__name__}: {error}"[:200],
+            found=found,
             remedy="make them again: `pulse tune MODEL`; or do without: `--hints none`",
-        ) from None
+        )
+
+    return parsed(read_bytes(path, "a file of hints"), _loads, invalid)
+
+
+def _loads(text: str) -> list[Hints]:
+    data = json.loads(text)
+    if data.get("format") != FORMAT:
+        raise ValueError("a file of another kind")
+    if data["version"] != VERSION:
+        raise ValueError(f"version {data['version']}, where this pulse reads {VERSION}")
+    entries = [_read(entry) for entry in data["entries"]]
+    if not entries:
+        raise ValueError("no entry")
+    return entries
 
 
 def _read(entry: dict[str, Any]) -> Hints:
@@ -161,6 +162,8 @@ def _read(entry: dict[str, Any]) -> Hints:
         for height, (name, ns) in item["panels"].items():
             if name not in kernels or kernel_from_name(name).panel != int(height):
                 raise ValueError(f"kernel {name} in panels of {height}")
+            if not 0 < float(ns) < float("inf"):
+                raise ValueError(f"{ns!r} where a positive number is due")
             panels[int(height)] = (str(name), float(ns))
         if not panels:
             raise ValueError(f"no kernel for {product}")

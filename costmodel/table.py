@@ -12,6 +12,7 @@ from typing import Any
 from pulse.costmodel.cells import kernel_from_name
 from pulse.costmodel.dataset import Limits
 from pulse.costmodel.features import Machine, features, prior
+from pulse.costmodel.files import MALFORMED, parsed, read_bytes
 from pulse.costmodel.shapes import HOMES, Product
 
 from pulse.engine.pick import Kernel
@@ -116,7 +117,8 @@ def loads(text: str, label: str) -> Table:
             raise _invalid(label, "a file of another kind")
         if data["version"] != VERSION:
             raise _invalid(label, f"a table of version {data['version']}, where this pulse reads version {VERSION}")
-        machine = Machine(Limits(**data["machine"]["limits"]), int(data["machine"]["l1"]), int(data["machine"]["l2"]))
+        l1, l2 = (int(_number(data["machine"][level])) for level in ("l1", "l2"))
+        machine = Machine(Limits(**data["machine"]["limits"]), l1, l2)
         for value in asdict(machine.limits).values():
             _number(value, positive=True)
         homes = {
@@ -135,20 +137,14 @@ def loads(text: str, label: str) -> Table:
             raise ValueError("kernels of another instruction set")
         where = {key: str(data[key]) for key in ("isa", "cpu", "date", "tool")}
         return Table(**where, dataset=dict(data["dataset"]), machine=machine, kernels=kernels, homes=homes)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise _invalid(label, f"{type(error).__name__}: {error}"[:200]) from None
 
 
 def load(path: str | Path) -> Table:
     """The table in a file. Raises PulseError `file-not-found`, `file-unreadable` or `table-invalid`."""
-    try:
-        return loads(Path(path).read_text(encoding="utf-8"), str(path))
-    except FileNotFoundError:
-        raise PulseError("file-not-found", node=str(path), required="a table", found="no such file") from None
-    except UnicodeDecodeError:
-        raise _invalid(str(path), "bytes that are no text") from None
-    except OSError as error:
-        raise PulseError("file-unreadable", node=str(path), found=error.strerror or str(error)) from None
+    label = str(path)
+    return parsed(read_bytes(path, "a table"), lambda text: loads(text, label), lambda found: _invalid(label, found))
 
 
 def own_folder() -> Path:

@@ -147,7 +147,9 @@ def gather_command(
 
 
 def _text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8", errors="replace")
+    from pulse.costmodel.files import read_bytes
+
+    return read_bytes(path, "a list of products").decode("utf-8", "replace")
 
 
 class Progress:
