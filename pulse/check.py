@@ -16,7 +16,7 @@ from pulse import manifest as mf
 from pulse.engine.base import Engine
 from pulse.errors import PulseError
 from pulse.graph.load import Source, read_model
-from pulse.model import PulsedModel, convert, digest_of, load
+from pulse.model import PulsedModel, convert, digest_of, is_pulsed, load, refuse_reading
 from pulse.streaming.emit import np_type
 from pulse.streaming.facts import Stream
 
@@ -43,21 +43,18 @@ def check(
     `max_error` is relative to max |reference|.
     """
     rng = np.random.default_rng
+    options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of}
     if isinstance(source, PulsedModel):
+        refuse_reading(source.info.source_name, options)
+        _check_asked(source, pulses)
         proto = source.source or _source_of(source, None, against)
         rows = [_check_width(proto, source, engine, rng(seed))]
         return {"ok": rows[0]["ok"], "widths": rows}
-    proto, _ = read_model(source)
-    if any(p.key == mf.KEY for p in proto.metadata_props):
+    proto, label = read_model(source)
+    if is_pulsed(proto):
         pulsed = load(source)
-        if pulses and list(pulses) != [pulsed.pulse]:
-            raise PulseError(
-                "illegal-pulse",
-                node="pulse",
-                required=f"{pulsed.pulse}, the width this file was made for",
-                found=", ".join(map(str, pulses)),
-                remedy="check the source model at the widths wanted",
-            )
+        refuse_reading(label, options)
+        _check_asked(pulsed, pulses)
         return check(replace(pulsed, source=_source_of(pulsed, source, against)), engine=engine, seed=seed)
     if against is not None:
         raise PulseError(
@@ -67,11 +64,21 @@ def check(
             found="a source model",
             remedy="leave --source out: it is compared with itself",
         )
-    options = {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of}
     model = convert(source, "dynamic", **options)  # type: ignore[arg-type]
     widths = list(pulses) if pulses is not None else [model.granularity * w for w in (1, 2, 4, 8)] + ["dynamic"]
     rows = [_check_width(proto, convert(source, w, **options), engine, rng(seed)) for w in widths]  # type: ignore[arg-type]
     return {"ok": all(r["ok"] for r in rows), "widths": rows}
+
+
+def _check_asked(model: PulsedModel, pulses: Sequence[int | str] | None) -> None:
+    if pulses and list(pulses) != [model.pulse]:
+        raise PulseError(
+            "illegal-pulse",
+            node="pulse",
+            required=f"{model.pulse}, the width this model was made for",
+            found=", ".join(map(str, pulses)),
+            remedy="check the source model at the widths wanted",
+        )
 
 
 def _source_of(model: PulsedModel, where: Any, against: Source | None) -> onnx.ModelProto:

@@ -14,7 +14,7 @@ from pulse.errors import PulseError
 from pulse.graph.ir import Graph, Node, captured
 from pulse.graph.load import Source, read_model
 from pulse.inspect_pulsed import inspect_pulsed
-from pulse.model import is_pulsed, load
+from pulse.model import is_pulsed, load, refuse_reading
 from pulse.source import analyse_source
 from pulse.streaming.facts import Const, Poison, Stream, Uniform
 from pulse.streaming.transform import Analysis
@@ -33,10 +33,11 @@ def inspect(
     `macs_per_frame` counts multiply-adds of products per source frame; `receptive_field` is the source frames that one
     output frame depends on (None: unbounded, by a recurrence); `obstacles` are what some output cannot stream by.
     `delay_ms` is None unless `frame_ms`, the duration of a source frame, is given. A pulsed model tells what its
-    manifest says: see `inspect_pulsed`.
+    manifest says: see `inspect_pulsed`. Raises PulseError for bad input.
     """
     proto, label = read_model(source)
     if is_pulsed(proto):
+        refuse_reading(label, {"inputs": inputs, "outputs": outputs, "length_multiple_of": length_multiple_of})
         return inspect_pulsed(load(source), frame_ms)
     model = analyse_source(proto, label, inputs, outputs, length_multiple_of or 1)
     graph, signature, symbol, found = model.graph, model.signature, model.symbol, model.walk

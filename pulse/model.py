@@ -145,6 +145,25 @@ def is_pulsed(proto: onnx.ModelProto) -> bool:
     return any(p.key == mf.KEY for p in proto.metadata_props)
 
 
+READING = {"inputs": "--input", "outputs": "--outputs", "length_multiple_of": "--length-multiple-of"}
+
+
+def refuse_reading(label: str, options: Mapping[str, Any]) -> None:
+    """Raises PulseError `usage` where `options` say how a source is to be read, and the model is a pulsed one.
+
+    That was settled when it was converted: passed over in silence, they would seem to have been followed.
+    """
+    given = [READING[name] for name in READING if options.get(name) is not None]
+    if given:
+        raise PulseError(
+            "usage",
+            node=label,
+            required=f"a source model, for {', '.join(given)} to be applied to",
+            found="a pulsed model, whose inputs and outputs are settled",
+            remedy=f"leave out {', '.join(given)}; or give the source model",
+        )
+
+
 def digest_of(proto: onnx.ModelProto) -> str:
     """SHA-256 of a model, external data included."""
     return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
@@ -203,9 +222,15 @@ def _path(source: Source) -> str | None:
 
 
 def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:
-    """A pulsed file as it is, a source converted (dynamic unless a width is given)."""
-    proto, _ = read_model(source)
+    """A pulsed file as it is, a source converted (dynamic unless a width is given) by the options of `convert`.
+
+    Raises:
+        PulseError: bad input, a model that cannot stream; for a pulsed file, another width than its own or options
+            that say how a source is to be read.
+    """
+    proto, label = read_model(source)
     if is_pulsed(proto):
+        refuse_reading(label, options)
         model = load(source, options.get("hints"))
         if pulse is not None and pulse != model.pulse:
             raise PulseError(

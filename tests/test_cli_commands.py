@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from pulse import PulseError, convert
+from pulse.check import check
 from pulse.cli import main
 
 ENC = Path(__file__).resolve().parent.parent / "models" / "enc.onnx"
@@ -345,6 +347,36 @@ def test_bad_request(enc: Path, args: list[str], code: str) -> None:
     assert result.exit_code == 2, result.output
     assert error_of(result)["code"] == code
     assert [path.name for path in enc.parent.iterdir()] == ["enc.onnx"]
+
+
+READING = (("--input", "feat_erb=1,1,S,16"), ("--outputs", "lsnr"), ("--length-multiple-of", 4))
+
+
+@pytest.mark.parametrize("option", READING, ids=lambda option: str(option[0]))
+@pytest.mark.parametrize(
+    "command",
+    ["inspect {} --json", "check {} --json", "profile {} --json", "sweep {} --quick --json", "run {} in out.npz"],
+)
+def test_how_to_read_a_source_is_not_asked_of_a_pulsed_model(
+    pulsed: Path, command: str, option: tuple[str, object]
+) -> None:
+    """Passed over in silence, the option would seem to have been followed."""
+    result = pulse(*command.format(pulsed).split(), *option)
+    assert result.exit_code == 2
+    told = error_of(result) if "--json" in command else {"found": result.stderr, "remedy": result.stderr}
+    assert "a pulsed model" in told["found"]
+    assert str(option[0]) in told["remedy"]
+
+
+def test_a_pulsed_model_is_checked_at_its_own_width_only() -> None:
+    made = convert(ENC, 4)
+    assert check(made, [4])["ok"]
+    for asked in ([8], [4, 8], ["dynamic"]):
+        with pytest.raises(PulseError) as caught:
+            check(made, asked)
+        assert caught.value.code == "illegal-pulse"
+    with pytest.raises(PulseError, match="--outputs"):
+        check(made, outputs=["lsnr"])
 
 
 def test_illegal_width_names_the_legal_ones(halving: Path) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pulse import manifest as mf
 from pulse.errors import PulseError
 from pulse.graph.load import Source, read_model
-from pulse.model import PulsedModel, convert, illegal_pulse, load
+from pulse.model import PulsedModel, convert, illegal_pulse, is_pulsed, load, refuse_reading
 
 DEFAULT = (1, 2, 4, 8, 16)  # times the granularity
 LONGEST_MS = 10_000.0  # a pulse that takes longer to fill is no live width
@@ -23,8 +22,10 @@ def models(
     Raises:
         PulseError: the model cannot stream at all, or `illegal-pulse` where it can take none of the widths.
     """
-    proto, _ = read_model(source)
-    pulsed = load(source, options.get("hints")) if any(p.key == mf.KEY for p in proto.metadata_props) else None
+    proto, label = read_model(source)
+    pulsed = load(source, options.get("hints")) if is_pulsed(proto) else None
+    if pulsed is not None:
+        refuse_reading(label, options)
     if pulsed is not None and pulsed.pulse != "dynamic":
         wanted = list(pulses or [int(pulsed.pulse)])
         errors = [_other_width(w, int(pulsed.pulse)) for w in wanted if w != pulsed.pulse]
