@@ -54,26 +54,32 @@ class PulsedModel:
 
     @property
     def manifest(self) -> dict[str, Any]:
+        """As the file carries it: see docs/format.md."""
         return self.info.as_dict()
 
     @property
     def inputs(self) -> list[mf.Port]:
+        """Name, type, shape in one pulse, stream axis, rate, delay and length of each input."""
         return self.info.inputs
 
     @property
     def outputs(self) -> list[mf.Port]:
+        """Likewise of each output."""
         return self.info.outputs
 
     @property
     def states(self) -> list[mf.StatePort]:
+        """What the graph keeps between pulses: an input and an output each."""
         return self.info.states
 
     @property
     def granularity(self) -> int:
+        """Pulse widths are multiples of so many source frames."""
         return self.info.granularity
 
     @property
     def symbol(self) -> str:
+        """Name of the signal's length in the source model."""
         return self.info.symbol
 
     @property
@@ -221,8 +227,13 @@ def _path(source: Source) -> str | None:
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
-def open_model(source: Source, pulse: int | str | None = None, **options: Any) -> PulsedModel:
+def open_model(
+    source: Source, pulse: int | str | None = None, *, dynamic_will_do: bool = False, **options: Any
+) -> PulsedModel:
     """A pulsed file as it is, a source converted (dynamic unless a width is given) by the options of `convert`.
+
+    Args:
+        dynamic_will_do: take a dynamic file for any width, which the caller then has to run it at.
 
     Raises:
         PulseError: bad input, a model that cannot stream; for a pulsed file, another width than its own or options
@@ -232,7 +243,7 @@ def open_model(source: Source, pulse: int | str | None = None, **options: Any) -
     if is_pulsed(proto):
         refuse_reading(label, options)
         model = load(source, options.get("hints"))
-        if pulse is not None and pulse != model.pulse:
+        if pulse is not None and pulse != model.pulse and not (dynamic_will_do and model.pulse == "dynamic"):
             raise PulseError(
                 "illegal-pulse",
                 node="pulse",

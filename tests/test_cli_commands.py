@@ -16,6 +16,8 @@ from onnx.reference import ReferenceEvaluator
 from pulse import PulseError, convert
 from pulse.check import check
 from pulse.cli import main
+from pulse.cli.tune import products_by_width
+from pulse.model import READING
 
 ENC = Path(__file__).resolve().parent.parent / "models" / "enc.onnx"
 OUTPUTS = ["e0", "e1", "emb", "c0", "lsnr"]
@@ -349,23 +351,55 @@ def test_bad_request(enc: Path, args: list[str], code: str) -> None:
     assert [path.name for path in enc.parent.iterdir()] == ["enc.onnx"]
 
 
-READING = (("--input", "feat_erb=1,1,S,16"), ("--outputs", "lsnr"), ("--length-multiple-of", 4))
+GIVEN = (("--input", "feat_erb=1,1,S,16"), ("--outputs", "lsnr"), ("--length-multiple-of", 4))
 
 
-@pytest.mark.parametrize("option", READING, ids=lambda option: str(option[0]))
-@pytest.mark.parametrize(
-    "command",
-    ["inspect {} --json", "check {} --json", "profile {} --json", "sweep {} --quick --json", "run {} in out.npz"],
-)
+@pytest.mark.parametrize("option", GIVEN, ids=lambda option: str(option[0]))
+@pytest.mark.parametrize("command", ["inspect", "check", "profile", "tune", "sweep", "run"])
 def test_how_to_read_a_source_is_not_asked_of_a_pulsed_model(
     pulsed: Path, command: str, option: tuple[str, object]
 ) -> None:
     """Passed over in silence, the option would seem to have been followed."""
-    result = pulse(*command.format(pulsed).split(), *option)
+    result = pulse(command, pulsed, *(["in", "out.npz"] if command == "run" else []), *option)
     assert result.exit_code == 2
-    told = error_of(result) if "--json" in command else {"found": result.stderr, "remedy": result.stderr}
-    assert "a pulsed model" in told["found"]
-    assert str(option[0]) in told["remedy"]
+    assert "found: a pulsed model" in result.stderr
+    assert f"leave out {option[0]}" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["a pulse of 4", "dynamic"])
+def test_commands_take_a_pulsed_model_as_it_is(enc: Path, signal: dict[str, np.ndarray], kind: str) -> None:
+    path, given, made = enc.with_name("own.onnx"), enc.with_name("in.npz"), enc.with_name("out.npz")
+    np.savez(given, **signal)
+    assert pulse("convert", enc, "--pulse", kind.split()[-1], "--no-check", "-o", path).exit_code == 0
+    for command in ("inspect {}", "check {}", "profile {}", "profile {} --pulse 4", f"run {{}} {given} {made}"):
+        result = pulse(*command.format(path).split())
+        assert result.exit_code == 0, result.stderr
+    wanted = 0 if kind == "dynamic" else 2
+    assert pulse("profile", path, "--pulse", 8).exit_code == wanted
+    assert list(products_by_width(str(path), [1, 4], dict.fromkeys(READING), "l3")) == (
+        [1, 4] if kind == "dynamic" else [4]
+    )
+
+
+def test_outputs_may_be_named_as_parameters_are(tmp_path: Path) -> None:
+    """`numpy.savez(file, allow_pickle=..., **arrays)` has such names of its own."""
+    names = ["file", "allow_pickle", "args", "kwds", "a/b"]
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], [name]) for name in names],
+        "named",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "S", 8])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "S", 8]) for name in names],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "named.onnx")
+    x = np.ones((1, FRAMES, 8), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    result = pulse("run", tmp_path / "named.onnx", tmp_path / "x.npy", tmp_path / "y.npz")
+    assert result.exit_code == 0, result.stderr
+    with np.load(tmp_path / "y.npz") as made:
+        assert sorted(made) == sorted(names)
+        for name in names:
+            np.testing.assert_array_equal(made[name], x)
 
 
 def test_a_pulsed_model_is_checked_at_its_own_width_only() -> None:

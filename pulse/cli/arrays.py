@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pulse import npz
 from pulse.errors import PulseError
 
 
@@ -55,7 +56,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
             if single:
                 np.save(file, next(iter(arrays.values())))
             else:
-                np.savez(file, allow_pickle=False, **arrays)
+                npz.save(file, arrays)
         os.replace(beside, path)
     except OSError as error:
         raise PulseError("output-unwritable", node=str(path), found=error.strerror or str(error)) from error

@@ -38,8 +38,8 @@ def command(
     from pulse.engine.native.profile import profile
     from pulse.model import illegal_pulse, open_model
 
-    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
-    opened = open_model(model, pulse, hints=hints, **source)
+    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of}
+    opened = open_model(model, pulse, dynamic_will_do=True, hints=hints, **source)
     width = opened.granularity if opened.pulse == "dynamic" else int(opened.pulse)
     if opened.pulse == "dynamic" and pulse is not None:
         if pulse % opened.granularity:

@@ -64,7 +64,7 @@ def command(
     from pulse.engine.isa import current
 
     path = Path(output) if output else hints.beside(model)
-    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of or 1}
+    source = {"inputs": options.input_shapes(inputs), "outputs": outputs, "length_multiple_of": length_multiple_of}
     listed = products_by_width(model, pulses, source, home)
     if not any(listed.values()):
         raise PulseError(

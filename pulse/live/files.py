@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pulse import npz
 from pulse.errors import PulseError
 from pulse.live.atomic import whole_file
 from pulse.live.audiofile import AudioFile, open_audio
@@ -162,4 +163,4 @@ def write_outputs(target: Path, chain: Chain, made: list[Made]) -> None:
     if chain.wiring.sound is not None:
         arrays[chain.wiring.sound.name] = np.concatenate([piece.sound for piece in made], axis=1)
     with whole_file(target) as out:
-        np.savez(out, allow_pickle=False, **arrays)
+        npz.save(out, arrays)
