@@ -222,6 +222,35 @@ def test_a_bad_file_among_many_is_told_and_the_rest_is_done(tmp_path: Path) -> N
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.wav", "b.wav", "c.wav"]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_hints_are_taken_whatever_the_number_of_jobs(jobs: int, tmp_path: Path) -> None:
+    """Told by a file of hints that is none: named by the option, or lying beside the model."""
+    for name in "ab":
+        write(tmp_path / "in" / f"{name}.wav", speechlike(0.05))
+    model = tmp_path / "gate.onnx"
+    model.write_bytes(GATE.read_bytes())
+    bad = tmp_path / "gate.onnx.hints.json"
+    bad.write_text("{}")
+    result = pulse("run", model, tmp_path / "in", tmp_path / "out", "--jobs", jobs, "--hints", bad)
+    assert result.exit_code == 2
+    assert result.stderr.count("`pulse explain hints-invalid`") == 2
+    command = [sys.executable, "-m", "pulse.cli", "run", model, tmp_path / "in", tmp_path / "out", "--jobs", jobs]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "are left out" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_target_that_is_no_folder_is_named(jobs: int, tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / "in" / f"{name}.wav", speechlike(0.05))
+    (tmp_path / "out").write_text("a file")
+    result = pulse("run", GATE, tmp_path / "in", tmp_path / "out", "--jobs", jobs)
+    assert result.exit_code == 2
+    assert result.stderr.count("`pulse explain output-unwritable`") == 2
+    assert f"`{tmp_path / 'out'}`" in result.stderr
+    assert (tmp_path / "out").read_text() == "a file"
+
+
 def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.wav", speechlike(0.05))
     write(tmp_path / "in" / "a.aiff", speechlike(0.05))

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -83,7 +83,7 @@ def run_batch(
     for pair in files:
         waiting.put(pair)
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-    setting = (model.proto.SerializeToString(), options)
+    setting = (model.proto.SerializeToString(), model.path, model.hints, options)
     workers = [_Worker(setting, waiting, ended) for _ in range(min(jobs, len(files)))]
     try:
         for _ in files:
@@ -136,8 +136,9 @@ def serve() -> None:
 
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not end up among the answers
-    model, options = pickle.load(sys.stdin.buffer)
-    runner = FileRunner(load(model), options)
+    data, path, hints, options = pickle.load(sys.stdin.buffer)
+    # With the model's own path, beside which hints are looked for.
+    runner = FileRunner(replace(load(data, hints), path=path), options)
     with contextlib.suppress(BrokenPipeError):  # the command was killed
         for pair in _received(sys.stdin.buffer):
             _send(out, _outcome(runner, pair))
@@ -147,6 +148,10 @@ def _outcome(runner: FileRunner, pair: Pair) -> Outcome:
     source, target = pair
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        found = error.strerror or str(error)
+        return Outcome(source, None, PulseError("output-unwritable", node=str(target.parent), found=found))
+    try:
         return Outcome(source, runner.run(source, target), None)
     except PulseError as error:
         return Outcome(source, None, error)
