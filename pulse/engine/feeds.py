@@ -94,9 +94,11 @@ class Feeds:
         return out
 
     def snapshot(self) -> dict[str, Any]:
+        """A copy of what waits and of the latest values."""
         return {"waiting": {n: [b.copy() for b in v] for n, v in self._waiting.items()}, "latest": dict(self._latest)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
+        """Goes back to what `snapshot` gave."""
         self._waiting = {n: [b.copy() for b in v] for n, v in kept["waiting"].items()}
         self._latest = dict(kept["latest"])
 
