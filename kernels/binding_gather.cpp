@@ -31,7 +31,8 @@ nb::object gather(const std::vector<std::string>& samples, const std::string& pa
         request.samples.push_back(*sample);
     }
     for (const std::string& name : isas) request.isas.push_back(timed_isa(name));
-    if (rounds < 2 || rounds > 1000 || !(slice_us > 0 && slice_us <= 1e6)) throw nb::value_error("rounds or slice out of bounds");
+    if (rounds < 2 || rounds > 1000 || !(slice_us > 0 && slice_us <= 1e6))
+        throw nb::value_error("rounds or slice out of bounds");
     request.path = path, request.tool = tool, request.core = core;
     request.settings.rounds = rounds, request.settings.slice_ns = slice_us * 1e3;
     std::optional<nb::python_error> stopped;
@@ -66,5 +67,6 @@ void bind_gather(nb::module_& m) {
     }, "The processor's name as tables and hints carry it, and its cache sizes in bytes.");
     m.def("gather", gather, nb::arg("samples"), nb::arg("path"), nb::arg("isas"), nb::arg("tool"), nb::arg("rounds"),
           nb::arg("slice_us"), nb::arg("core"), nb::arg("tell"),
-          "Time every kernel on the samples and append them to the data set at `path`; None, or (code, node, required, found).");
+          "Time every kernel on the samples and append them to the data set at `path`; "
+          "None, or (code, node, required, found).");
 }

@@ -39,9 +39,13 @@ class Bound {
 public:
     Bound(std::shared_ptr<const pulse::Program> program, std::shared_ptr<pulse::State> state, bool huge, nb::list names,
           std::vector<std::vector<int64_t>> shapes, size_t inputs)
-        : runner_(std::move(program), std::move(state), huge), names_(names), shapes_(std::move(shapes)), inputs_(inputs) {
+        : runner_(std::move(program), std::move(state), huge),
+          names_(names),
+          shapes_(std::move(shapes)),
+          inputs_(inputs) {
         const auto& ports = runner_.program().plan().ports;
-        require(ports.size() == nb::len(names) && ports.size() == shapes_.size() && inputs <= ports.size(), "one name and shape per port");
+        require(ports.size() == nb::len(names) && ports.size() == shapes_.size() && inputs <= ports.size(),
+                "one name and shape per port");
         for (size_t i = 0; i < ports.size(); i++) {
             int64_t size = 1;
             for (int64_t d : shapes_[i]) size *= d;
@@ -197,12 +201,13 @@ void bind_lists(nb::module_& m) {
         return all;
     }, "Instructions of an elementwise chain and how many values each takes, in order of their codes.");
     m.def("scalar_ops", [] {
-        return std::vector<std::string>{"add", "sub", "mul", "div", "mod", "min", "max", "less", "equal", "where", "and", "or"};
-    });
+        return std::vector<std::string>{"add", "sub",  "mul",   "div",   "mod", "min",
+                                        "max", "less", "equal", "where", "and", "or"};
+    }, "Integer instructions on scalars, in order of their codes.");
     m.def("packed_floats", [](int64_t panel, int64_t rows, int64_t k, const std::string& dtype) {
         require(panel >= 1 && rows >= 0 && k >= 0, "sizes must not be negative");
         return pulse::packed_bytes(type_of(dtype), panel, rows, k) / sizeof(float);
-    }, nb::arg("panel"), nb::arg("m"), nb::arg("k"), nb::arg("dtype") = "f32", "What packed weights take, in floats.");
+    }, nb::arg("panel"), nb::arg("m"), nb::arg("k"), nb::arg("dtype") = "f32", "Floats that weights (m, k) take when packed in panels.");
 }
 
 void bind_memory(nb::module_& m) {
@@ -270,9 +275,11 @@ void bind_programs(nb::module_& m) {
         .def(nb::init<std::shared_ptr<const pulse::Program>, std::shared_ptr<pulse::State>, bool, nb::list,
                       std::vector<std::vector<int64_t>>, size_t>(),
              nb::arg("program"), nb::arg("state"), nb::arg("huge"), nb::arg("names"), nb::arg("shapes"), nb::arg("inputs"))
-        .def("step", &Bound::step, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"))
-        .def("run_on", &Bound::run_on, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"))
-        .def("run", &Bound::run, nb::arg("length"))
+        .def("step", &Bound::step, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"),
+             "One pulse if these are the arrays bound; else False, and nothing done.")
+        .def("run_on", &Bound::run_on, nb::arg("inputs").none(), nb::arg("outputs").none(), nb::arg("length"),
+             "Binds the arrays and runs one pulse; False, and nothing done, if one is missing or does not fit.")
+        .def("run", &Bound::run, nb::arg("length"), "One pulse on the arrays bound.")
         .def("time", &Bound::time, nb::arg("length"), nb::arg("repeats"), "Mean nanoseconds of so many pulses.")
         .def("profile", &Bound::profile, nb::arg("length"), "Runs one pulse; nanoseconds of each step.");
 }

@@ -4,8 +4,8 @@
 
 namespace pulse {
 
-// Mean time of `repeats` calls after untimed rounds. With copies > 1 the weights rotate through `copies` packings laid `stride` bytes apart, so that
-// each call finds its own in the cache level that holds them all.
+// Mean time of `repeats` calls after untimed rounds. With copies > 1 the weights rotate through `copies` packings laid
+// `stride` bytes apart, so that each call finds its own in the cache level that holds them all.
 double time_product(const KernelInfo& kernel, Product product, int64_t repeats, int64_t copies, int64_t stride);
 
 // Floating-point operations per nanosecond with operands in registers; 0 for Isa::ref.

@@ -57,8 +57,9 @@ static bool read_isas(std::string text, std::vector<Isa>& isas, std::string& pro
 }
 
 static bool report(const Progress& p) {
-    std::fprintf(stderr, "\r\033[K%zu of %zu, %.0f min %02.0f s left  %s%s", p.done, p.total, static_cast<double>(static_cast<int>(p.left_s) / 60),
-                 static_cast<double>(static_cast<int>(p.left_s) % 60), p.sample.c_str(), p.done == p.total ? "\n" : "");
+    const int left = static_cast<int>(p.left_s);
+    std::fprintf(stderr, "\r\033[K%zu of %zu, %d min %02d s left  %s%s", p.done, p.total, left / 60, left % 60,
+                 p.sample.c_str(), p.done == p.total ? "\n" : "");
     return true;
 }
 
@@ -94,7 +95,8 @@ int main(int argc, char** argv) {
     }
     if (places.size() != 2) return std::fputs(USAGE, stderr), 2;
     if (request.isas.empty()) request.isas.push_back(best_isa());
-    if (request.isas[0] == Isa::ref) return fail("no kernels", "this CPU runs the reference kernel only, there is nothing to choose from");
+    if (request.isas[0] == Isa::ref)
+        return fail("no kernels", "this CPU runs the reference kernel only, there is nothing to choose from");
     if (!read_samples(places[0], request.samples, problem)) return fail("the list of samples cannot be used", problem);
     request.path = places[1];
     if (const auto failure = run(request, report))

@@ -23,7 +23,9 @@ static double cost_of(Isa isa, const Sample& s, const Settings& settings) {
 std::optional<Failure> run(const Request& request, const Tell& tell) {
     const int core = request.core < 0 ? last_core() : request.core;
     const Pin pin(core);
-    if (!pin.held()) return Failure{"core-unavailable", "core " + std::to_string(core), "a core this process may run on", "the system refused"};
+    if (!pin.held())
+        return Failure{"core-unavailable", "core " + std::to_string(core), "a core this process may run on",
+                       "the system refused"};
     const Caches sizes = caches();
     const std::string wanted = identity(request, sizes);
     Found found = read_dataset(request.path, wanted);

@@ -94,9 +94,11 @@ class Feeds:
         return out
 
     def snapshot(self) -> dict[str, Any]:
+        """A copy of what waits and of the latest values."""
         return {"waiting": {n: [b.copy() for b in v] for n, v in self._waiting.items()}, "latest": dict(self._latest)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
+        """Goes back to what `snapshot` gave."""
         self._waiting = {n: [b.copy() for b in v] for n, v in kept["waiting"].items()}
         self._latest = dict(kept["latest"])
 
@@ -118,9 +120,9 @@ class Feeds:
         return {next(iter(self._ports)): data}
 
     @staticmethod
-    def _check(port: Port, array: Any) -> np.ndarray:
-        if isinstance(array, np.generic) and not port.shape:
-            array = np.asarray(array)  # numpy makes such scalars of arrays without axes
+    def _check(port: Port, given: Any) -> np.ndarray:
+        scalar = isinstance(given, np.generic) and not port.shape  # numpy makes such of arrays without axes
+        array: np.ndarray = np.asarray(given) if scalar else given
         check_type(port, array)
         fits = array.ndim == len(port.shape) and all(
             i == port.axis or d == port.shape[i] for i, d in enumerate(array.shape)
