@@ -136,7 +136,8 @@ class Feeds:
                 found=f"shape {array.shape}",
                 remedy="one signal at a time, its frames along the stream axis",
             )
-        return array.copy()
+        kept: np.ndarray = array.copy()
+        return kept
 
     @staticmethod
     def _source_frames(port: Port, array: np.ndarray) -> int:
