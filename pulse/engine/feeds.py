@@ -136,8 +136,7 @@ class Feeds:
                 found=f"shape {array.shape}",
                 remedy="one signal at a time, its frames along the stream axis",
             )
-        kept: np.ndarray = array.copy()
-        return kept
+        return array.copy()
 
     @staticmethod
     def _source_frames(port: Port, array: np.ndarray) -> int:
