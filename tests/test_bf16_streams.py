@@ -25,6 +25,7 @@ from pulse.engine.native.engine import NativeEngine
 from pulse.engine.native.limit import products
 from pulse.engine.native.net import build
 from pulse.live.files import FileOptions, FileRunner
+from pulse.live.session import LiveOptions, Session
 from pulse.model import PulsedModel
 from pulse.report import sweep
 
@@ -227,6 +228,7 @@ def test_kernels_are_tried_for_float32_weights_only() -> None:
 
 def test_sweeps_and_sound_run_on_the_weights_asked_for(tmp_path: Path) -> None:
     found = sweep(ENC, [1], weights="bf16", quick=True)
+    assert found["weights"] == "bf16"
     kernels = found["widths"][0]["kernels"]
     assert any("_bf16_" in kernel for kernel in kernels.values())
     gate = path_of("models/spectral_gate", None)
@@ -236,4 +238,7 @@ def test_sweeps_and_sound_run_on_the_weights_asked_for(tmp_path: Path) -> None:
         file.writeframes(np.zeros(16000, np.int16).tobytes())
     with pytest.raises(pulse.PulseError) as refused:
         runner.run(tmp_path / "in.wav", tmp_path / "out.wav")
+    assert refused.value.node == "weights"
+    with pytest.raises(pulse.PulseError) as refused:  # before any device is opened
+        Session(pulse.convert(gate), LiveOptions(engine="onnxruntime", weights="bf16"))
     assert refused.value.node == "weights"

@@ -25,7 +25,8 @@ def print_sweep(found: dict[str, Any]) -> None:
         click.echo(f"latency: {delay} ms of the model + (pulse - 1) frames of {found['frame_ms']:g} ms + paced compute")
     else:
         click.echo("latency and CPU load need the duration of a frame: --frame-ms, or --rate and --hop")
-    click.echo(f"state: {first['state_bytes']:,} bytes, weights: {first['weight_bytes']:,} bytes")
+    stored = "" if found["weights"] == "f32" else f" in the file, large ones run as {found['weights']}"
+    click.echo(f"state: {first['state_bytes']:,} bytes, weights: {first['weight_bytes']:,} bytes{stored}")
     for change in found["kernel_changes"]:
         click.echo(f"kernels of {change['product']}: {_picks(change['kernels'])}")
     advice = found["recommended"]

@@ -80,7 +80,8 @@ def _dark() -> str:
 def _head(found: dict[str, Any]) -> str:
     with_isa = f" ({found['isa']})" if found["isa"] else ""
     frame = "" if found["frame_ms"] is None else f" · frames of {number(found['frame_ms'])} ms"
-    about = f"{', '.join(found['engines'])}{frame} · {found['cpu']}{with_isa} · {found['machine']['date']}"
+    weights = "" if found["weights"] == "f32" else f" · weights as {found['weights']}"
+    about = f"{', '.join(found['engines'])}{weights}{frame} · {found['cpu']}{with_isa} · {found['machine']['date']}"
     return (
         f"<header><div><p class=eyebrow>pulse sweep</p><h1>{escape(found['model'])}</h1>"
         f"<p class=soft>{escape(about)}</p></div>"

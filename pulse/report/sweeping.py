@@ -111,6 +111,7 @@ def sweep(
         "model": Path(source).name if isinstance(source, (str, os.PathLike)) else first.info.source_name,
         "cpu": machine()["cpu"],
         "isa": machine()["isa"],
+        "weights": weights,
         "frame_ms": frame_ms,
         "symbol": first.symbol,
         "granularity": first.granularity,

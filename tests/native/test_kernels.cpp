@@ -152,6 +152,9 @@ int main() {
     Random random(1);
     for (pulse::Isa isa : {pulse::Isa::ref, pulse::Isa::v2, pulse::Isa::v3, pulse::Isa::v4, pulse::Isa::neon}) {
         if (!pulse::isa_supported(isa)) continue;
+        const size_t listed = pulse::all_kernels(isa).size;
+        CHECK(pulse::kernels(isa).data == pulse::all_kernels(isa).data, "%s", "float32 first");
+        CHECK(pulse::kernels(isa).size + pulse::kernels(isa, pulse::Type::bf16).size == listed, "%s", "types in one stretch each");
         for (const KernelInfo& kernel : pulse::all_kernels(isa)) {
             CHECK(pulse::find_kernel(kernel.name) == &kernel, "%s", kernel.name);
             for (int i = 0; i < 150; i++) try_product(kernel, random);
