@@ -19,6 +19,9 @@ def find_shared() -> Path | None:
     return next((c for c in candidates if (c / "models").is_dir()), None)
 
 
+pytest_plugins = ("cli_fixtures",)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     folder = find_shared()

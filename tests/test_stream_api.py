@@ -366,59 +366,6 @@ def test_snapshot_holds_the_vector(engine: str) -> None:
     compare(case.full({**feeds, "voice": voice}), joined(case, parts), 1e-5, "restored")
 
 
-# ---- what onnx.reference gets wrong
-
-
-@pytest.mark.parametrize("size", [1, 3, 5, 9])
-def test_reference_engine_normalises_over_channels(size: int) -> None:
-    case = model(f"(float[1,5,S,2] x) => (float y) {{ y = LRN<size = {size}, alpha = 0.7>(x) }}", 2)
-    feeds, stream = signal(case, 5), case.pulsed.stream(engine="reference")
-    compare(case.full(feeds), joined(case, [stream.push(feeds), stream.flush()]), 1e-5, f"LRN over {size} channels")
-
-
-@pytest.mark.parametrize("p", [1, 2])
-def test_reference_engine_divides_by_a_norm(p: int) -> None:
-    case = model(f"(float[1,S,5] x) => (float y) {{ a = Relu(x) b = Sub(a, x) y = LpNormalization<p = {p}>(b) }}", 2)
-    feeds, stream = signal(case, 5), case.pulsed.stream(engine="reference")
-    feeds["x"][:, 2] = 0
-    compare(case.full(feeds), joined(case, [stream.push(feeds), stream.flush()]), 1e-5, f"norm {p}")
-
-
-CELLS = {
-    "GRU": "GRU<hidden_size=3>(a, w1, w2, w4)",
-    "GRU, no bias": "GRU<hidden_size=3>(a, w1, w2)",
-    "GRU, reset after": "GRU<hidden_size=3, linear_before_reset=1>(a, w1, w2)",
-    "GRU, clipped": "GRU<hidden_size=3, clip=0.2>(a, w1, w2)",
-    "GRU, other activations": 'GRU<hidden_size=3, activations=["HardSigmoid", "Softsign"]>(a, w1, w2)',
-    "LSTM, no bias": "LSTM<hidden_size=3>(a, w5, w6)",
-    "LSTM, peepholes": "LSTM<hidden_size=3>(a, w5, w6, , , , , w7)",
-    "LSTM, coupled": "LSTM<hidden_size=3, input_forget=1>(a, w5, w6)",
-    "RNN, clipped": 'RNN<hidden_size=3, clip=0.2, activations=["Relu"]>(a, w8, w9)',
-}
-
-
-@pytest.mark.parametrize("ahead", [0, 2])
-@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS.keys())
-def test_reference_engine_runs_recurrences_with_and_without_frames_to_skip(cell: str, ahead: int) -> None:
-    weights = {1: "1,9,4", 2: "1,9,3", 4: "1,18", 5: "1,12,4", 6: "1,12,3", 7: "1,9", 8: "1,3,4", 9: "1,3,3"}
-    inputs = "".join(f", float[{shape}] w{i}" for i, shape in weights.items() if f"w{i}" in cell)
-    case = model(f"(float[S,1,4] x{inputs}) => (float y) {{ a = Slice(x, v{ahead}, vend, v0) y = {cell} }}", 2)
-    assert case.pulsed.outputs[0].delay == ahead
-    feeds, stream = signal(case, 11), case.pulsed.stream(engine="reference")
-    compare(case.full(feeds), joined(case, [stream.push(feeds), stream.flush()]), 1e-5, cell)
-
-
-@pytest.mark.parametrize("delay", [0, 1])
-def test_recurrences_of_doubles_have_zeros_of_doubles(delay: int) -> None:
-    source = from_text(f"(float[S,1,4] x, float[1,12,4] w1, float[1,12,3] w2) => (double y) "
-                       f"{{ a = Slice(x, v{delay}, vend, v0) d = Cast<to=11>(a) u = Cast<to=11>(w1) "
-                       f"v = Cast<to=11>(w2) y = LSTM<hidden_size=3>(d, u, v) }}")  # fmt: skip
-    onnx.checker.check_model(pulse.convert(source, 2).proto, full_check=True)
-    out = pulse.convert(source, 2).stream(engine="reference").push(noise(7, 1, 4))["y"]
-    assert out.dtype == np.float64
-    assert np.abs(out).max() > 0
-
-
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_an_axis_may_be_written_as_a_list_of_one(engine: str, axis: int) -> None:
     written = f"v{axis}".replace("-", "m")

@@ -136,3 +136,16 @@ def test_closed_streams_do_no_harm(command: str, closed: str, folder: Path) -> N
     program = f"'{sys.executable}' -m pulse.cli {command} {closed}"
     done = subprocess.run([shutil.which("sh") or "sh", "-c", program], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("args", [("explain", "no-rule"), ("explain", "no-rule", "--json"), ("explain", "x", "--json")])
+def test_a_full_disk_behind_stdout_is_told_on_stderr(args: tuple[str, ...]) -> None:
+    """A diagnostic as JSON, which goes to stdout, cannot be written there either."""
+    command = [sys.executable, "-m", "pulse.cli", *args]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -28,6 +28,17 @@ BUG = 70  # EX_SOFTWARE in sysexits.h
 def guarded(call: Callable[[], Any], as_json: bool = False) -> int:
     """Run `call` and return the exit status; whatever it raises has then been reported."""
     try:
+        return _status(call, as_json)
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        return PIPE_CLOSED
+    except OSError as error:  # not even a diagnostic can be written there
+        _let_go_of_stdout()
+        return report(from_os_error(error))
+
+
+def _status(call: Callable[[], Any], as_json: bool) -> int:
+    try:
         with _warnings_told():
             value = call()
         if sys.stdout is not None:  # started with its stdout closed
@@ -41,14 +52,17 @@ def guarded(call: Callable[[], Any], as_json: bool = False) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout once more when it ends: give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        raise
     except OSError as error:
         return report(from_os_error(error), as_json)
     except Exception as error:
         return _bug(error)
     return value if isinstance(value, int) else 0
+
+
+def _let_go_of_stdout() -> None:
+    """The interpreter flushes stdout once more when it ends: gives it somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(error: PulseError, as_json: bool = False) -> int:
