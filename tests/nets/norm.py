@@ -67,9 +67,10 @@ class Norm(Layer):
         if b.opset < 13:
             raise Invalid("ONNX Runtime has it from opset 13 on")
         x = _several(arrange(b, x, "NCSF", x.features))
-        spread = b.op(
-            "Add", x.name, b.bias(x.size("C"), 1, x.size("F"))
-        )  # equal features have no variance but rounding errors
+        # Equal features have no variance but rounding errors, which ONNX Runtime's sums of squares make much of.
+        count = x.size("C") * x.size("F")
+        steps = 3 * (np.arange(count) - (count - 1) / 2).reshape(x.size("C"), 1, x.size("F"))
+        spread = b.op("Add", x.name, b.const(steps, np.float32))
         return b.value(x, b.op("MeanVarianceNormalization", spread, axes=[1, 3]))
 
     def _instance(self, b: Builder, x: Value) -> Value:

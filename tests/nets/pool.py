@@ -63,7 +63,7 @@ class Pool(Layer):
                 return (n + left + right - e) // s + 1
             return min(ceil_div(n + left + right - e, s) + 1, (n + left - 1) // s + 1)  # no window starts past the end
 
-        b.need(x.length, 1)
+        b.need(x.length, self.d if self.kind == "Max" else 1)  # or else a window has no frame, and minus infinity
         b.need(x.length.then(lambda n: n + left + right), e)
         y = b.op(f"{self.kind}Pool", x.name, **attributes)
         return b.value(x, y, dims, length=x.length.then(step), rate=x.rate / s)
