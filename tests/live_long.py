@@ -97,7 +97,8 @@ def main() -> int:
                 bad += not good
                 print(row(f"{model.stem} {width}", told), "" if good else "  <- not so", flush=True)
         told = run(server, folder, GATE, max(seconds / 2, 25), "--pulse", "auto", "--no-realtime", hogs=HOGS)
-        good = told["width_changes"] > 0 and told["error"] < 1e-6
+        # Whoever gets no time at all loses sound, which is counted; without a loss the recording is the offline stream.
+        good = told["width_changes"] > 0 and (told["lost_ms"] > 0 or told["error"] < 1e-6)
         bad += not good
         print(row(f"auto under {HOGS} hogs", told), "" if good else "  <- not so")
     return int(bad > 0)
