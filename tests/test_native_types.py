@@ -12,13 +12,13 @@ import pytest
 import pulse
 
 _native = pytest.importorskip("pulse._native", reason="the native module is not built")
-STUB = Path(pulse.__file__).with_name("_native.pyi")
+WRITTEN = Path(pulse.__file__).with_name("_native.pyi")
 
 
 def written() -> dict[str, list[str] | None]:
-    """Parameters by qualified name, as the stub has them; None for a property."""
+    """Parameters by qualified name, as the .pyi has them; None for a property."""
     found: dict[str, list[str] | None] = {}
-    for node in ast.parse(STUB.read_text()).body:
+    for node in ast.parse(WRITTEN.read_text()).body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = parameters(node)
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
